@@ -1,6 +1,6 @@
 //! Forecasts of starts for Python: what `pleach when` does.
 
-use pleach_experiments::when::{Ask, asked, list_of, recorded, standing, when as forecast};
+use pleach_experiments::when::{Ask, asked, list_of, recorded, when as forecast};
 use pleach_experiments::{Error, SchedulingConfig};
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -31,7 +31,7 @@ pub(crate) fn when(py: Python<'_>, asks: &str) -> PyResult<String> {
     let watcher = own.wish.watcher();
     let work = move || -> Result<String, Error> {
         let (workload, sim, policy) = list_of(&asks.list, None, asks.policy.as_deref(), &asks.scheduling)?;
-        let (workload, _) = recorded(standing(workload), &sim, &policy)?;
+        let (workload, _) = recorded(workload, &sim, &policy)?;
         let asked = asked(&workload, (&sim, &policy), asks.seed, &asks.method);
         let answer = forecast(&asked, asks.at_s, &asks.job, &watcher)?;
         serde_json::to_string(&answer).map_err(|error| Error::Failed(error.to_string()))

@@ -16,7 +16,6 @@ pub mod quickstart;
 pub mod report;
 pub mod run;
 pub mod say;
-mod served;
 pub mod sweep;
 pub mod sweep_unit;
 pub mod train;

@@ -19,11 +19,10 @@ Examples:
   pleach when site.toml --gpus 8 --time 12h
   pleach when month.csv --gpus 4 --at 1800000 --json answer.json
   pleach when month.csv --hindcast --html hindcast.html         how good were forecasts here?
-  pleach when http://127.0.0.1:9817 --job 4711                  what the daemon serves
 
 A list that does not say when its jobs began is played under the policy first.")]
 pub struct WhenArgs {
-    /// A site's site.toml, a list: a file with jobs or the name of a workload, or a daemon that serves forecasts, http://HOST:PORT
+    /// A site's site.toml, or a list: a file with jobs or the name of a workload
     #[arg(value_name = "LIST")]
     pub list: String,
     /// GPUs of the job

@@ -281,14 +281,14 @@ impl Capture {
         }
         // The list comes last: where it is, its cluster is.
         put(Path::new(&format!("{name}.cluster.toml")), &sidecar)?;
-        let rows = self
-            .ended
-            .iter()
-            .map(|ended| Row::of(&ended.seen, ended.run_time_s));
-        put(
-            path,
-            &self.rows(&widest.nodes, &rows.collect::<Vec<_>>(), self.first_s()),
-        )?;
+        let rows = self.ended.iter().map(|ended| Row {
+            seen: &ended.seen,
+            run_time_s: ended.run_time_s,
+            observed: None,
+        });
+        let all: Vec<Row<'_>> = rows.collect();
+        let text = rows::text(&all, &widest.nodes, &self.settings.tenants, self.first_s());
+        put(path, &text)?;
         let schedule = match schedule {
             Some(place) => self.write_schedule(place, path, &fleet::whole_nodes(&widest))?,
             None => String::new(),

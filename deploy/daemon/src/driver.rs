@@ -242,7 +242,7 @@ impl<S: BatchSystem> Driver<S> {
         ];
         // News and no error of this round.
         notes.extend(news);
-        self.metrics.publish(&self.status, self.forecasts.figures(now_s));
+        self.metrics.publish(&self.status);
         notes.extend(
             written
                 .into_iter()
@@ -273,7 +273,7 @@ impl<S: BatchSystem> Driver<S> {
         if !self.is_shadow {
             let news = self.forecasts.news(look.snapshot());
             let taken = self.system.foretell(&look, &news);
-            notes.extend(taken.as_ref().err().map(ToString::to_string));
+            notes.extend(taken.as_ref().err().cloned());
             // What is refused is not said again until there is something else to say.
             if !matches!(taken, Ok(false)) {
                 self.forecasts.remember(&news, now_s);

@@ -6,22 +6,21 @@
 //! # What is deliberately not here
 //! How forecasts are made: simulation and random numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use pleach_scheduler::ExternalId;
-use pleach_site::starts::{BYTES_MAX, Bucket, Forecast, Starts};
-use serde::Serialize;
 
 use crate::error::Error;
 use crate::files;
-use crate::snapshot::{Phase, Snapshot};
+use crate::snapshot::{JobSeen, Phase, Snapshot};
+use crate::starts::{BYTES_MAX, Bucket, Forecast, Starts};
 
 /// The file.
 pub const FILE: &str = "when.json";
-/// Least time between two words about one job, s, and most words in a minute. *Ours*: each is a write of the batch system.
+/// Least time between two words about one job, s, and most words in a round. *Ours*: each is a write of the batch system.
 const AGAIN_S: i64 = 600;
 const WORDS_MAX: usize = 100;
 
@@ -44,8 +43,6 @@ pub struct Forecasts {
     read: Option<(SystemTime, u64)>,
     starts: Option<Arc<Starts>>,
     told: BTreeMap<ExternalId, (Bucket, i64)>,
-    /// A minute's begin, Unix time, s, and the words since.
-    minute: (i64, usize),
     served: Served,
 }
 
@@ -75,36 +72,27 @@ impl Forecasts {
             read: None,
             starts: None,
             told: BTreeMap::new(),
-            minute: (0, 0),
             served,
         }
     }
 
     /// Reads the file where it is another one; what is wrong with it.
     pub fn look(&mut self, now_s: i64) -> Option<String> {
-        let found = std::fs::metadata(&self.path).ok();
-        let found = found.and_then(|found| Some((found.modified().ok()?, found.len())));
+        let found = std::fs::metadata(&self.path).and_then(|found| Ok((found.modified()?, found.len())));
+        let found = found.ok();
         let mut complaint = None;
         if found != self.read {
             self.read = found;
-            self.starts = match found.map(|_| read(&self.path)) {
-                Some(Ok(starts)) => Some(Arc::new(starts)),
-                Some(Err(error)) => {
-                    complaint = Some(error.to_string());
-                    None
-                }
-                None => None,
-            };
+            let starts = found.map(|_| read(&self.path)).transpose();
+            complaint = starts.as_ref().err().map(ToString::to_string);
+            self.starts = starts.ok().flatten().map(Arc::new);
         }
-        self.served.put(self.starts.clone(), now_s);
+        let last = self
+            .starts
+            .clone()
+            .map(|starts| Last(starts, now_s, Instant::now()));
+        *self.served.0.lock().unwrap_or_else(PoisonError::into_inner) = last;
         complaint
-    }
-
-    /// Age, s, part of the last intervals that held, and jobs that wait; none where there are no forecasts.
-    #[must_use]
-    pub fn figures(&self, now_s: i64) -> Option<[f64; 3]> {
-        let starts = self.starts.as_ref()?;
-        Some([starts.age_s(now_s) as f64, starts.held, starts.jobs.len() as f64])
     }
 
     /// Waiting jobs whose bucket is another one than was told; none where the forecasts are old.
@@ -113,33 +101,23 @@ impl Forecasts {
         let Some(starts) = self.starts.as_ref().filter(|starts| starts.is_fresh(now_s)) else {
             return Vec::new();
         };
-        if now_s.saturating_sub(self.minute.0) >= 60 || now_s < self.minute.0 {
-            self.minute = (now_s, 0);
-        }
-        let waits = |phase: &Phase| matches!(phase, Phase::Waiting | Phase::Loose);
-        let waiting: Vec<ExternalId> = snapshot
-            .jobs
-            .iter()
-            .filter(|job| waits(&job.phase) && !job.terms.is_lease)
-            .map(|job| job.id)
-            .collect();
-        let ids: std::collections::BTreeSet<&ExternalId> = waiting.iter().collect();
-        self.told.retain(|job, _| ids.contains(job));
-        let is_news = |news: &News| {
-            let before = self.told.get(&news.job);
-            before.is_none_or(|(bucket, at_s)| {
-                *bucket != news.forecast.bucket() && now_s.saturating_sub(*at_s) >= AGAIN_S
-            })
-        };
+        let waits =
+            |job: &&JobSeen| matches!(job.phase, Phase::Waiting | Phase::Loose) && !job.terms.is_lease;
+        let waiting: BTreeSet<ExternalId> = snapshot.jobs.iter().filter(waits).map(|job| job.id).collect();
+        self.told.retain(|job, _| waiting.contains(job));
         let of = |job: &ExternalId| {
-            Some(News {
+            let forecast = *starts.jobs.get(&job.to_string())?;
+            let before = self.told.get(job);
+            let is_news = before.is_none_or(|(bucket, at_s)| {
+                *bucket != forecast.bucket() && now_s.saturating_sub(*at_s) >= AGAIN_S
+            });
+            is_news.then_some(News {
                 job: *job,
-                forecast: *starts.jobs.get(&job.to_string())?,
+                forecast,
                 made_s: starts.made_s,
             })
         };
-        let left = WORDS_MAX.saturating_sub(self.minute.1);
-        waiting.iter().filter_map(of).filter(is_news).take(left).collect()
+        waiting.iter().filter_map(of).take(WORDS_MAX).collect()
     }
 
     /// Those were told at Unix time `now_s`.
@@ -148,7 +126,6 @@ impl Forecasts {
             .iter()
             .map(|news| (news.job, (news.forecast.bucket(), now_s)));
         self.told.extend(told);
-        self.minute.1 += news.len();
     }
 }
 
@@ -160,36 +137,12 @@ pub struct Served(Arc<Mutex<Option<Last>>>);
 #[derive(Debug)]
 struct Last(Arc<Starts>, i64, Instant);
 
-#[derive(Serialize)]
-struct Told<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    job: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gpus: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    time_s: Option<f64>,
-    #[serde(flatten)]
-    forecast: Forecast,
-    bucket: &'static str,
-}
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    made_s: i64,
-    age_s: i64,
-    is_fresh: bool,
-    method: &'a str,
-    policy: &'a str,
-    held: f64,
-    num_held: u64,
-    num_jobs: usize,
-    forecasts: Vec<Told<'a>>,
-}
-
 impl Served {
-    fn put(&self, starts: Option<Arc<Starts>>, now_s: i64) {
-        let last = starts.map(|starts| Last(starts, now_s, Instant::now()));
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = last;
+    /// The last ones; none where there are none.
+    #[must_use]
+    pub fn starts(&self) -> Option<Arc<Starts>> {
+        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().map(|last| Arc::clone(&last.0))
     }
 
     /// The answer to `GET /v1/when`, by what stands behind the question mark: without a job those of requests. None where there are
@@ -198,35 +151,25 @@ impl Served {
     pub fn answer(&self, query: &str) -> Option<String> {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Last(starts, at_s, since) = last.as_ref()?;
-        let now_s = at_s.saturating_add(i64::try_from(since.elapsed().as_secs()).unwrap_or(i64::MAX));
-        let told = |job, gpus, time_s, forecast: &Forecast| Told {
-            job,
-            gpus,
-            time_s,
-            forecast: *forecast,
-            bucket: forecast.bucket().name(),
-        };
+        let now_s = at_s.saturating_add(since.elapsed().as_secs() as i64);
+        let query = query.trim_start_matches('?');
         let job = query.split('&').find_map(|pair| pair.strip_prefix("job="));
-        let forecasts = match job {
-            Some(job) => vec![told(Some(job), None, None, starts.jobs.get(job)?)],
-            None => {
-                let all = starts.requests.iter();
-                all.map(|of| told(None, Some(of.gpus), of.time_s, &of.forecast))
-                    .collect()
-            }
+        let (mut requests, mut jobs) = (Vec::new(), BTreeMap::new());
+        match job {
+            Some(job) => drop(jobs.insert(job.to_owned(), *starts.jobs.get(job)?)),
+            None => requests.clone_from(&starts.requests),
+        }
+        let forecast = jobs.values().next().copied();
+        let some = Starts {
+            requests,
+            jobs,
+            ..Starts::clone(starts)
         };
-        let answer = Answer {
-            made_s: starts.made_s,
-            age_s: starts.age_s(now_s),
-            is_fresh: starts.is_fresh(now_s),
-            method: &starts.method,
-            policy: &starts.policy,
-            held: starts.held,
-            num_held: starts.num_held,
-            num_jobs: starts.jobs.len(),
-            forecasts,
-        };
-        serde_json::to_string(&answer).ok()
+        let mut answer = serde_json::to_value(some).ok()?;
+        answer["age_s"] = starts.age_s(now_s).into();
+        answer["is_fresh"] = starts.is_fresh(now_s).into();
+        answer["bucket"] = forecast.map(|of| of.bucket().name()).into();
+        Some(answer.to_string())
     }
 }
 
@@ -259,7 +202,7 @@ mod tests {
             within_s: [0.0, 2.0 * median_s],
         };
         let starts = Starts {
-            version: pleach_site::starts::VERSION,
+            version: crate::starts::VERSION,
             made_s,
             method: "trees".into(),
             policy: "easy".into(),
@@ -291,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_some_are_told_each_minute() {
+    fn of_many_some_are_told_each_round() {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), 1000, 60.0, 250);
         let mut forecasts = Forecasts::of(folder.path(), Served::default());
@@ -301,10 +244,7 @@ mod tests {
             forecasts.remember(&news, now_s);
             news.len()
         };
-        assert_eq!(
-            [1000, 1030, 1060, 1120, 1180].map(&mut told),
-            [100, 0, 100, 50, 0]
-        );
+        assert_eq!([1000, 1001, 1002, 1003].map(&mut told), [100, 100, 50, 0]);
     }
 
     #[test]

@@ -41,6 +41,7 @@ mod schedule;
 pub mod site;
 pub mod slurm;
 pub mod snapshot;
+pub mod starts;
 pub mod state;
 pub mod status;
 pub mod system;

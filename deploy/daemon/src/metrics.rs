@@ -46,9 +46,7 @@ pub struct Metrics {
     /// Told from the first round with leases on; only a driver that knows leases has any.
     leases: Option<(Counter, [Gauge; 3])>,
     /// Each from the first round on in which it is known.
-    known: [Option<Gauge>; 2],
-    /// The same of forecasts: age, part that held, jobs.
-    forecasts: Option<[Gauge<f64, AtomicU64>; 3]>,
+    known: [Option<Gauge>; 5],
     served: Served,
 }
 
@@ -135,8 +133,7 @@ impl Metrics {
             drift,
             times,
             leases: None,
-            known: [None, None],
-            forecasts: None,
+            known: Default::default(),
             served: Served::default(),
         }
     }
@@ -180,8 +177,10 @@ impl Metrics {
         self.address
     }
 
-    /// Takes in a round that has ended, with age, s, calibration and number of the forecasts, where there are any.
-    pub fn publish(&mut self, status: &Status, forecasts: Option<[f64; 3]>) {
+    /// Takes in a round that has ended, with the forecasts that are served.
+    pub fn publish(&mut self, status: &Status) {
+        let starts = self.served.starts();
+        let starts = starts.as_deref();
         let is_failed = status.num_failed > self.counters[1].get();
         let totals = [
             status.num_rounds,
@@ -235,6 +234,21 @@ impl Metrics {
                 "1 where jobs wait longer than was promised of the policy, so that the fallback decides",
                 broken.map(usize::from),
             ),
+            (
+                "forecast_age_seconds",
+                "How old the forecasts of starts are",
+                starts.map(|starts| starts.age_s(status.at_s) as usize),
+            ),
+            (
+                "forecast_held_percent",
+                "Part of the last forecasts of starts whose 80 % interval held",
+                starts.map(|starts| (100.0 * starts.held).round() as usize),
+            ),
+            (
+                "forecast_jobs",
+                "Jobs that wait and have a forecast of their start",
+                starts.map(|starts| starts.jobs.len()),
+            ),
         ];
         for (gauge, (name, help, num)) in self.known.iter_mut().zip(known) {
             let Some(num) = num else { continue };
@@ -248,9 +262,6 @@ impl Metrics {
         if let Some(leases) = &status.leases {
             self.publish_leases(leases);
         }
-        if let Some(figures) = forecasts {
-            self.publish_forecasts(figures);
-        }
         let mut text = String::new();
         // A `String` takes all that is written to it.
         if encode(&mut text, &self.registry).is_ok() {
@@ -260,27 +271,6 @@ impl Metrics {
 }
 
 impl Metrics {
-    fn publish_forecasts(&mut self, figures: [f64; 3]) {
-        let registry = &mut self.registry;
-        let gauges = self.forecasts.get_or_insert_with(|| {
-            let gauges: [Gauge<f64, AtomicU64>; 3] = Default::default();
-            let [age, held, jobs] = gauges.clone();
-            let help = "How old the forecasts of starts are";
-            registry.register_with_unit("forecast_age", help, Unit::Seconds, age);
-            let help = "Part of the last forecasts of starts whose 80 % interval held";
-            registry.register("forecast_held", help, held);
-            registry.register(
-                "forecast_jobs",
-                "Jobs that wait and have a forecast of their start",
-                jobs,
-            );
-            gauges
-        });
-        for (gauge, figure) in gauges.iter().zip(figures) {
-            gauge.set(figure);
-        }
-    }
-
     fn publish_leases(&mut self, leases: &LeaseStatus) {
         let registry = &mut self.registry;
         let (stopped, gauges) = self.leases.get_or_insert_with(|| {
@@ -341,14 +331,11 @@ fn answer(mut caller: TcpStream, (text, served): (&Mutex<String>, &Served)) -> s
             num => request.extend_from_slice(&part[..num]),
         }
     }
-    let asked = request.strip_prefix(b"GET /v1/when").unwrap_or_default();
-    let asked = asked.split(|byte| *byte == b' ').next().unwrap_or_default();
-    let forecasts = match std::str::from_utf8(asked) {
-        Ok(query) if request.starts_with(b"GET /v1/when ") || query.starts_with('?') => {
-            served.answer(query.trim_start_matches('?'))
-        }
-        _ => None,
-    };
+    let line = String::from_utf8_lossy(&request);
+    let asked = line
+        .strip_prefix("GET /v1/when")
+        .and_then(|rest| rest.split_once(' '));
+    let forecasts = asked.and_then(|(query, _)| served.answer(query));
     let (code, kind, body) = if let Some(body) = forecasts {
         ("200 OK", "application/json", body)
     } else if request.starts_with(b"GET /metrics ") {
@@ -396,6 +383,7 @@ mod tests {
 
     #[test]
     fn a_round_can_be_read_on_loopback_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
         let mut metrics = listening(0).unwrap();
         let address = metrics.address().unwrap();
         assert!(address.ip().is_loopback());
@@ -419,7 +407,13 @@ mod tests {
                 }),
                 ..Status::default()
             };
-            metrics.publish(&status, (rounds == 2).then_some([40.0, 0.75, 9.0]));
+            if rounds == 2 {
+                let text = r#"{"version":1,"made_s":1794999960,"method":"trees","policy":"easy","held":0.75,"num_held":9,"jobs":{},"requests":[]}"#;
+                std::fs::write(folder.path().join("when.json"), text).unwrap();
+                let mut forecasts = crate::forecasts::Forecasts::of(folder.path(), metrics.served());
+                assert_eq!(forecasts.look(status.at_s), None);
+            }
+            metrics.publish(&status);
         }
         let text = ask(address, "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
         for line in [
@@ -434,8 +428,8 @@ mod tests {
             "pleach_leases_placed 3",
             "pleach_gpus_leased 12",
             "pleach_forecast_age_seconds 40",
-            "pleach_forecast_held 0.75",
-            "pleach_forecast_jobs 9",
+            "pleach_forecast_held_percent 75",
+            "pleach_forecast_jobs 0",
             "# EOF",
         ] {
             assert!(text.contains(line), "{line} is not in {text}");

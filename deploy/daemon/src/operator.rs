@@ -212,9 +212,8 @@ fn follow(mut capture: Capture, args: &CaptureArgs, every: Duration) -> ! {
         let written = capture
             .read_on(&args.logs)
             .and_then(|()| capture.write_present(&args.to, seen_s));
-        match written {
-            Ok(num) => tracing::debug!("{num} jobs wait"),
-            Err(error) => tracing::warn!("{}", one_line(&error.to_string())),
+        if let Err(error) = written {
+            tracing::warn!("{}", one_line(&error.to_string()));
         }
         std::thread::sleep(every);
     }

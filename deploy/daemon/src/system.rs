@@ -176,7 +176,7 @@ pub trait BatchSystem {
     ///
     /// # Errors
     /// What the batch system refuses.
-    fn foretell(&mut self, _look: &Self::Look, _news: &[News]) -> Result<bool, Error> {
+    fn foretell(&mut self, _look: &Self::Look, _news: &[News]) -> Result<bool, String> {
         Ok(true)
     }
 

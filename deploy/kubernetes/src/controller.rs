@@ -265,7 +265,7 @@ impl BatchSystem for Kubernetes {
         self.pulse.clone()
     }
 
-    fn foretell(&mut self, observed: &Observed, news: &[News]) -> Result<bool, pleach_daemon::Error> {
+    fn foretell(&mut self, observed: &Observed, news: &[News]) -> Result<bool, String> {
         if !self.settings.events || self.settings.drive.is_order() || news.is_empty() {
             return Ok(true);
         }

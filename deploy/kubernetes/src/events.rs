@@ -11,8 +11,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::jiff::Timestamp;
 use pleach_daemon::forecasts::News;
 use pleach_daemon::snapshot::{JobSeen, Phase};
+use pleach_daemon::starts::Forecast;
 use pleach_scheduler::ExternalId;
-use pleach_site::starts::Forecast;
 
 use crate::api::Cluster;
 use crate::job_pods::JobPods;
@@ -178,7 +178,7 @@ pub fn of_forecast(pods: &JobPods, news: &News, now_s: i64) -> Vec<Event> {
         100.0 * at_once
     );
     let hours = now_s / HOUR_S as i64;
-    let num = u32::try_from(hours * 8).unwrap_or(0) + bucket.number() as u32;
+    let num = u32::try_from(hours * 8).unwrap_or(0) + bucket.0 as u32;
     of_objects(pods, "PleachForecast", num, &message, now_s)
 }
 

@@ -125,14 +125,11 @@ impl Ask {
     #[must_use]
     pub fn with_alternatives(&self, workload: &Workload) -> (Vec<ModelClass>, Vec<Named>) {
         let mut asks = vec![self.clone()];
-        if let Some(others) = &self.instead {
-            asks.extend(others.iter().cloned());
-            return Ask::named(&asks, workload);
-        }
+        asks.extend(self.instead.iter().flatten().cloned());
         let mut add = |change: &dyn Fn(&mut Ask)| {
             let mut other = self.clone();
             change(&mut other);
-            if other != *self && other.check(workload).is_ok() {
+            if self.instead.is_none() && other != *self && other.check(workload).is_ok() {
                 asks.push(other);
             }
         };
@@ -154,10 +151,6 @@ impl Ask {
                 add(&|ask| ask.gpu_type = Some(kind.name.clone()));
             }
         }
-        Ask::named(&asks, workload)
-    }
-
-    fn named(asks: &[Ask], workload: &Workload) -> (Vec<ModelClass>, Vec<Named>) {
         let mut classes = workload.classes.clone();
         let named = asks
             .iter()

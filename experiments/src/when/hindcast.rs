@@ -4,6 +4,7 @@ use pleach_forecast::learn::{Case, Method};
 use pleach_forecast::score::{EIGHTY, LEVELS, MIDDLE, Quantiles, holds, log1, pinball};
 use serde::Serialize;
 
+use super::standing::LATER_S;
 use super::{Asked, DAYS, instant, learned};
 use crate::error::Error;
 use crate::evaluate::day::DAY_S;
@@ -121,7 +122,7 @@ pub fn hindcast(asked: &Asked<'_>, at_s: Option<f64>, watcher: &Watcher) -> Resu
         .learner
         .cases()
         .iter()
-        .filter(|case| case.at_s >= since_s)
+        .filter(|case| case.at_s >= since_s && case.wait_s < LATER_S)
         .collect();
     if cases.is_empty() {
         let hint = "A list of some weeks says how good forecasts are.";

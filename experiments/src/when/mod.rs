@@ -5,6 +5,7 @@ mod answers;
 mod hindcast;
 mod list;
 mod page;
+mod standing;
 mod words;
 
 use std::borrow::Cow;
@@ -28,10 +29,11 @@ use crate::evaluate::metric::show_seconds;
 use crate::progress::{Progress, Watcher};
 
 pub use alternatives::Ask;
-pub use answers::{Kept, standing, starts};
+pub use answers::{Kept, starts};
 pub use hindcast::{Hindcast, Row, hindcast};
 pub use list::{list_of, recorded};
 pub use page::{hindcast_page, page};
+use standing::taken_s;
 
 /// Replays of a forecast, and of each earlier one from which it learns.
 const REPLAYS: u64 = 100;
@@ -167,7 +169,7 @@ pub fn instant(workload: &Workload, at_s: Option<f64>) -> Result<f64, Error> {
         .map(|seen| seen.start);
     let last = workload.jobs.last().map_or(Time::ZERO, |job| job.submit);
     let last_s = ends.max().unwrap_or(last).max(last).as_secs_f64();
-    let last_s = workload.cluster.seen.until_s().unwrap_or(last_s);
+    let last_s = taken_s(workload).unwrap_or(last_s);
     match at_s {
         None => Ok(last_s),
         Some(at_s) if (0.0..=last_s).contains(&at_s) => Ok(at_s),

@@ -218,7 +218,7 @@ pub const READERS: [Reader; 14] = [
             let served = Served::default();
             let mut forecasts = Forecasts::of(&as_state(path, forecasts::FILE), served.clone());
             let said = forecasts.look(NOW_S);
-            let _ = (forecasts.figures(NOW_S), forecasts.news(&snapshot()));
+            let _ = (served.starts(), forecasts.news(&snapshot()));
             let _ = (served.answer(""), served.answer("x&job=4711"));
             said.map_or(Ok(()), Err)
         },

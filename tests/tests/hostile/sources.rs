@@ -21,16 +21,12 @@ const CALLS: [&str; 10] = [
 ];
 
 /// What is read elsewhere, and where.
-const ELSEWHERE: [(&str, &str); 24] = [
+const ELSEWHERE: [(&str, &str); 23] = [
     (
         "cli/src/commands/distill/teacher.rs",
         "settings of a run, as the reader `training` has them",
     ),
     ("cli/src/commands/emit.rs", "bytes that are compared, no more"),
-    (
-        "cli/src/commands/served.rs",
-        "what a daemon serves, bounded: deploy/daemon/tests/when_slurm.sh",
-    ),
     (
         "cli/src/commands/sweep_unit.rs",
         "values of a manifest that was read",

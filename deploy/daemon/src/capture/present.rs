@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use pleach_scheduler::cluster_spec::Seen;
 use pleach_site::slurm::fold;
 
-use super::Capture;
-use super::rows::{Row, field};
+use super::rows::{self, Row, field};
+use super::{Capture, EndedJob};
 use crate::error::Error;
 use crate::files;
 use crate::replay::Replay;
@@ -39,16 +39,12 @@ impl Capture {
     /// that is later; how many jobs wait.
     ///
     /// # Errors
-    /// A log without a round, a name that does not end in `.csv`, files that cannot be written.
+    /// A log without a round, files that cannot be written.
     pub fn write_present(&mut self, path: &Path, now_s: i64) -> Result<usize, Error> {
         let refuse = |reason: &str| Error::Capture {
             path: path.to_owned(),
             reason: reason.to_owned(),
         };
-        let file = path.file_name().and_then(|name| name.to_str());
-        let file = file.filter(|name| name.ends_with(".csv"));
-        let file = file.ok_or_else(|| refuse("the list's name ends in .csv"))?;
-        let name = file.trim_end_matches(".csv");
         let widest = self
             .widest
             .clone()
@@ -58,51 +54,62 @@ impl Capture {
         let submits = self.ended.iter().map(|ended| ended.seen.submit_s);
         let submits = submits.chain(self.live.values().map(|live| live.seen.submit_s));
         let first_s = submits.min().unwrap_or(now_s);
-        let observed = |from_s: i64, to_s: Option<i64>, places: &Places| {
+        let cells = |from_s: i64, to_s: Option<i64>, places: &Places| {
             let to_s = to_s.map_or(String::new(), |to_s| (to_s - first_s).to_string());
             let nodes = fold(places.iter().map(|(node, _)| node.as_str()));
-            Some(format!("{},{to_s},{}", from_s - first_s, field(&nodes)))
+            format!("{},{to_s},{}", from_s - first_s, field(&nodes))
         };
         let (mut rows, mut num_waiting) = (Vec::new(), 0);
-        for ended in &self.ended {
-            let last = ended.pieces.last();
+        for EndedJob {
+            seen,
+            run_time_s,
+            pieces,
+        } in &self.ended
+        {
+            let run = pieces.last();
             rows.push(Row {
-                observed: last.and_then(|piece| observed(piece.from_s, Some(piece.to_s), &piece.places)),
-                ..Row::of(&ended.seen, ended.run_time_s)
+                seen,
+                run_time_s: *run_time_s,
+                observed: run.map(|run| cells(run.from_s, Some(run.to_s), &run.places)),
             });
         }
         for live in self.live.values() {
-            let row = Row::of(&live.seen, 1.0);
-            rows.push(match live.run.or(live.released) {
-                Some((from_s, speed)) => Row {
-                    run_time_s: live.before_s + (now_s - from_s).max(1) as f64 * speed,
-                    observed: observed(from_s, None, &places_of(&live.seen)),
-                    ..row
-                },
+            let (run_time_s, cells) = match live.run.or(live.released) {
+                // So far: the list ends now.
+                Some((from_s, _)) => (
+                    (now_s - from_s).max(1),
+                    cells(from_s, None, &places_of(&live.seen)),
+                ),
                 None if matches!(live.seen.phase, Phase::Blocked { .. }) => continue,
-                None => {
-                    num_waiting += 1;
-                    row
-                }
+                None => (1, ",,".to_owned()),
+            };
+            num_waiting += usize::from(cells == ",,");
+            rows.push(Row {
+                seen: &live.seen,
+                run_time_s: run_time_s as f64,
+                observed: Some(cells),
             });
         }
         rows.sort_by_key(|row| row.seen.arrival());
         let seen = Seen {
             time_0_unix_s: Some(first_s as f64),
-            until_unix_s: Some(now_s as f64),
             ..Seen::default()
         };
         let sidecar = self
-            .sidecar(name, &widest, seen)
+            .sidecar("log", &widest, seen)
             .map_err(|error| refuse(&error))?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        files::replace(folder, &format!("{name}.cluster.toml"), sidecar.as_bytes())?;
-        files::replace(folder, file, self.rows(&widest.nodes, &rows, first_s).as_bytes())?;
+        let put = |path: &Path, text: &str| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            files::replace(path.parent().unwrap_or(Path::new("")), &name, text.as_bytes())
+        };
+        put(&path.with_extension("cluster.toml"), &sidecar)?;
+        let tenants = &self.settings.tenants;
+        put(path, &rows::text(&rows, &widest.nodes, tenants, first_s))?;
         Ok(num_waiting)
     }
 
     fn forget(&mut self, now_s: i64) {
-        let end_s = |ended: &super::EndedJob| ended.pieces.last().map_or(0, |piece| piece.to_s);
+        let end_s = |ended: &EndedJob| ended.pieces.last().map_or(0, |piece| piece.to_s);
         if self.ended.iter().any(|ended| end_s(ended) < now_s - 5 * WEEK_S) {
             self.ended.retain(|ended| end_s(ended) >= now_s - 4 * WEEK_S);
         }

@@ -183,7 +183,7 @@ impl BatchSystem for Slurm {
         Ok(seen)
     }
 
-    fn foretell(&mut self, seen: &Seen, news: &[News]) -> Result<bool, Error> {
+    fn foretell(&mut self, seen: &Seen, news: &[News]) -> Result<bool, String> {
         let line = |news: &News| {
             let at = UNIX_EPOCH + Duration::from_secs(u64::try_from(news.made_s).unwrap_or(0));
             let at = humantime::format_rfc3339_seconds(at);
@@ -193,14 +193,8 @@ impl BatchSystem for Slurm {
         let own = news.iter().filter(|news| !seen.commented.contains(&news.job));
         let lines: Vec<Line> = own.filter_map(line).collect();
         let writes = self.writes.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let said = writes.feed.carry_out(&self.commands, &lines)?;
-        match refused(&said) {
-            Some(reason) => Err(Error::Command {
-                command: "scontrol update admincomment".into(),
-                reason,
-            }),
-            None => Ok(true),
-        }
+        let said = writes.feed.carry_out(&self.commands, &lines);
+        refused(&said.map_err(|error| error.to_string())?).map_or(Ok(true), Err)
     }
 
     async fn ended(&self) -> Result<BTreeMap<ExternalId, End>, Error> {

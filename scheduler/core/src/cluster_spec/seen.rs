@@ -32,10 +32,6 @@ pub struct Seen {
     /// Time 0 of the list, s since 1970 in UTC; none where its times are no dates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_0_unix_s: Option<f64>,
-    /// When the list was taken, s since 1970 in UTC: a job without an observed start waits then, one without an end runs. None: all
-    /// that it has is over.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub until_unix_s: Option<f64>,
     /// Core hours that jobs without GPUs held on these nodes while the list lasted, 0 to 1e12; 0 = none known. Nothing of it is
     /// simulated.
     #[serde(skip_serializing_if = "is_none")]
@@ -51,12 +47,6 @@ fn is_none(value: &f64) -> bool {
 }
 
 impl Seen {
-    /// When the list was taken, s on its own clock.
-    #[must_use]
-    pub fn until_s(&self) -> Option<f64> {
-        Some((self.until_unix_s? - self.time_0_unix_s?).max(0.0))
-    }
-
     /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -68,11 +58,6 @@ impl Seen {
             (
                 "seen.time_0_unix_s",
                 self.time_0_unix_s.unwrap_or(0.0),
-                (-64e9, 64e9),
-            ),
-            (
-                "seen.until_unix_s",
-                self.until_unix_s.unwrap_or(0.0),
                 (-64e9, 64e9),
             ),
             (

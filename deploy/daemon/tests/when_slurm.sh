@@ -35,11 +35,13 @@ wait_for 60 'three jobs' queue_is_empty
 runs=$(submit --gres=gpu:v100:8 -t 300 "$dir/until.sh" 1)
 wait_for 30 'the first runs' grep -q "^$runs " "$dir/starts"
 waits=$(submit --gres=gpu:v100:8 -t 120 "$dir/job.sh" 0.2)
-wait_for 30 'it is in the log' scheduler explain "$waits"
+is_logged() { scheduler explain "$1" > /dev/null; } # JOB
+wait_for 30 'it is in the log' is_logged "$waits"
 
 echo '2. The forecast is served, counted and written into the comment; of no other job'
 start_forecasts
-wait_for 60 'a forecast is served' served "?job=$waits"
+is_served() { served "?job=$1" > /dev/null; } # JOB
+wait_for 60 'a forecast is served' is_served "$waits"
 served "?job=$waits" | tee "$dir/served.json"; echo
 served | grep -q '"gpus":8' || fail "no requests: $(served)"
 served | grep -q '"jobs":{}' || fail "jobs are listed: $(served)"
@@ -59,8 +61,8 @@ sleep 3
 [ "$(served "?job=$waits" | grep -o '"age_s":[0-9]*' | cut -d: -f2)" -ge 3 ] || fail "no age: $(served "?job=$waits")"
 [ "$(comment_of "$waits")" = "$before" ] || fail 'the comment changed'
 printf '{"version":1' > "$dir/pleach/when.json"
-wait_for 30 'it is no forecast' sh -c "! curl -sf http://127.0.0.1:$metrics/v1/when"
-grep -q 'when.json' "$dir/daemon.log" || fail 'the log says nothing of it'
+wait_for 30 'it is no forecast' sh -c "! curl -sfo /dev/null http://127.0.0.1:$metrics/v1/when"
+wait_for 10 'the log says so' grep -q 'when.json' "$dir/daemon.log"
 go 1
 wait_for 60 'both jobs' queue_is_empty
 scheduler status | grep -q ' rounds, 0 failed' || fail "rounds failed: $(scheduler status)"

@@ -242,6 +242,7 @@ else
   step "$built/examples/shortest_first_tree" "$tree"
   step timeout 600 deploy/daemon/tests/order_slurm.sh "$built/pleach-scheduler" "$tree"
   step timeout 120 deploy/daemon/tests/first_day_slurm.sh "$built/pleach-scheduler"
+  step timeout 300 deploy/daemon/tests/when_slurm.sh "$built/pleach-scheduler" "$tree" "$built/pleach"
   if command -v slurmdbd >/dev/null && command -v mariadbd >/dev/null; then
     step timeout 300 deploy/daemon/tests/limits_slurm.sh "$built/pleach-scheduler" "$tree"
   else

@@ -14,6 +14,7 @@ MODULES = {
     "columns": ["named", "by_name", "Named"],
     "comparison": ["evaluate", "Comparison", "distill", "Distilled"],
     "training": ["train", "Trained"],
+    "starts": ["when", "Answer", "Forecast"],
     "networks": ["export_onnx"],
     "workloads": ["workload", "read", "simulate", "Workload", "Simulation"],
     "wrappers": [

@@ -10,6 +10,7 @@ from pleach.env import PleachEnv
 from pleach.networks import export_onnx
 from pleach.policies import Policy, batched, load
 from pleach.serving import ServingEnv
+from pleach.starts import when
 from pleach.training import Trained, train
 from pleach.vector import PleachVectorEnv
 from pleach.workloads import Simulation, Workload, read, simulate, workload
@@ -42,6 +43,7 @@ __all__ = [
     "serving_ids",
     "simulate",
     "train",
+    "when",
     "workload",
     "workload_names",
     "wrappers",

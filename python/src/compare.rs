@@ -30,7 +30,7 @@ use crate::workload::Workload;
 /// Workloads on which a tree is chosen: as many as on the command line.
 const NUM_VALIDATION: usize = 32;
 
-fn read<T: DeserializeOwned>(key: &str, text: &str, hint: &str) -> PyResult<T> {
+pub(crate) fn read<T: DeserializeOwned>(key: &str, text: &str, hint: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|error| refused(key, error, "its keys", hint))
 }
 

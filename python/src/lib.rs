@@ -21,6 +21,7 @@ mod segments;
 mod serving;
 mod settings;
 mod train;
+mod when;
 mod workload;
 
 use std::ffi::OsString;
@@ -83,5 +84,6 @@ fn _pleach(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(workload::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(compare::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(compare::distill, module)?)?;
-    module.add_function(wrap_pyfunction!(train::train, module)?)
+    module.add_function(wrap_pyfunction!(train::train, module)?)?;
+    module.add_function(wrap_pyfunction!(when::when, module)?)
 }

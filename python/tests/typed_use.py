@@ -54,5 +54,7 @@ def shortest(seen: pleach.Named) -> Any:
 assert_type(shortest(observation), npt.NDArray[np.float32])
 by_names: pleach.Comparison = pleach.evaluate({"shortest": shortest}, made, seeds=1)
 each: tuple[dict[str, npt.NDArray[Any]], dict[str, Any]] = vector.reset(options=[{"load": 1.0}, None, None, {"load": 2.0}])
+answer: pleach.starts.Answer = pleach.when(jobs, {"gpus": 4, "time_s": 3600.0}, [{"gpus": 2}], policy="easy")
+assert_type(answer["forecast"]["median_s"], float)
 trained: pleach.Trained = pleach.train(made, num_updates=0, settings={"num_jobs": 5})
 assert_type(trained.policy, pleach.Policy)

@@ -26,7 +26,7 @@ pub struct WhenArgs {
     #[arg(value_name = "LIST")]
     pub list: String,
     /// GPUs of the job
-    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u32>(1..=1_048_576), required_unless_present_any = ["hindcast", "job"])]
+    #[arg(long, value_name = "N", value_parser = flag_values::whole::<u32>(1..=1_048_576), required_unless_present_any = ["hindcast", "job", "answers"])]
     pub gpus: Option<u32>,
     /// Instead of a new job one that waits at the instant, by its id in the list: why it waits, and until when
     #[arg(long, value_name = "ID", conflicts_with_all = ["gpus", "time", "nodes", "partition", "type", "user"])]
@@ -52,6 +52,12 @@ pub struct WhenArgs {
     /// Score the forecasts of the weeks before instead, day by day, beside simpler ones
     #[arg(long, conflicts_with_all = ["gpus", "job", "time", "nodes", "partition", "type", "user"])]
     pub hindcast: bool,
+    /// Forecast all jobs that wait instead, and usual requests, into a file for daemons: when.json in their folder
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["hindcast", "gpus", "job", "time", "nodes", "partition", "type", "user"])]
+    pub answers: Option<PathBuf>,
+    /// Read the list and write that file anew so often, such as 1m [default: once]
+    #[arg(long, value_name = "TIME", value_parser = day::days, requires = "answers")]
+    pub every: Option<f64>,
     /// What answers: replay, history, or auto for what did better here
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = ["auto", "replay", "history"])]
     pub method: String,
@@ -84,6 +90,7 @@ impl WhenArgs {
             gpu_type: self.r#type.clone(),
             user: self.user.clone(),
             job: self.job.clone(),
+            instead: None,
         }
     }
 }

@@ -10,14 +10,17 @@
 //! others and are not there under their id again, as pods that are made anew: they are counted.
 //! GPU types that jobs asked for: every job of the list may run on any; these are counted too.
 
+mod present;
+mod rows;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
+use pleach_scheduler::cluster_spec::Seen;
 use pleach_scheduler::decision::Action;
-use pleach_scheduler::{ClusterSpec, ExternalId, ModelClass, Tasks};
+use pleach_scheduler::{ClusterSpec, ExternalId, ModelClass};
 use pleach_tables::schedule::{ENDINGS, Ended, Record};
 use serde::Serialize;
 
@@ -26,7 +29,9 @@ use crate::error::Error;
 use crate::fleet;
 use crate::record::{Planned, RoundRecord};
 use crate::schedule::{self, Piece, Places, Told, places_decided, places_of};
-use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot};
+use crate::snapshot::{JobSeen, Phase, Snapshot};
+
+use self::rows::Row;
 
 /// A job that ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +74,8 @@ pub struct Capture {
     num_typed: usize,
     /// Who decided last.
     policy: String,
+    /// When the last round was taken, Unix time, s, and its number.
+    last: (i64, u64),
 }
 
 /// The content of `NAME.cluster.toml`.
@@ -93,6 +100,7 @@ impl Capture {
             foreign: BTreeSet::new(),
             num_typed: 0,
             policy: String::new(),
+            last: (i64::MIN, 0),
         }
     }
 
@@ -259,20 +267,9 @@ impl Capture {
             ));
         };
         self.ended.sort_by_key(|ended| ended.seen.arrival());
-        let (cluster, speed) = fleet::whole(&widest, &self.settings);
-        let sidecar = Sidecar {
-            name: Path::new(&name)
-                .file_name()
-                .and_then(|name| name.to_str())
-                .unwrap_or("log"),
-            classes: [ModelClass {
-                name: "any".into(),
-                speed,
-                ..ModelClass::default()
-            }],
-            cluster,
-        };
-        let sidecar = toml::to_string_pretty(&sidecar).map_err(|error| refuse(&error.to_string()))?;
+        let sidecar = self
+            .sidecar(&name, &widest, Seen::default())
+            .map_err(|error| refuse(&error))?;
         if path.exists() {
             return Err(refuse("it is there already; give another name"));
         }
@@ -284,7 +281,14 @@ impl Capture {
         }
         // The list comes last: where it is, its cluster is.
         put(Path::new(&format!("{name}.cluster.toml")), &sidecar)?;
-        put(path, &self.rows(&widest.nodes))?;
+        let rows = self.ended.iter().map(|ended| Row {
+            seen: &ended.seen,
+            run_time_s: ended.run_time_s,
+            observed: None,
+        });
+        let all: Vec<Row<'_>> = rows.collect();
+        let text = rows::text(&all, &widest.nodes, &self.settings.tenants, self.first_s());
+        put(path, &text)?;
         let schedule = match schedule {
             Some(place) => self.write_schedule(place, path, &fleet::whole_nodes(&widest))?,
             None => String::new(),
@@ -335,55 +339,20 @@ impl Capture {
         submissions.min().unwrap_or(0)
     }
 
-    /// The list; a gang that these nodes could not hold by its parts is one that may be cut as one likes.
-    fn rows(&self, nodes: &[NodeSeen]) -> String {
-        let first_s = self.first_s();
-        let has_shares = self.ended.iter().any(|ended| ended.seen.share.is_some());
-        let mut text = String::from("job_id,submit_s,num_gpus,run_time_s,estimate_s,tenant,user");
-        if has_shares {
-            text.push_str(",gpu_milli,gpu_memory_gib,cpu_cores,memory_gib");
-        }
-        let tasks = |seen: &JobSeen| match fleet::never_fits(seen, nodes) {
-            None => fleet::tasks_of(seen),
-            Some(_) => Tasks::ANY,
+    /// The cluster of the list as a text.
+    fn sidecar(&self, name: &str, widest: &Snapshot, seen: Seen) -> Result<String, String> {
+        let (cluster, speed) = fleet::whole(widest, &self.settings);
+        let name = Path::new(name).file_name().and_then(|name| name.to_str());
+        let sidecar = Sidecar {
+            name: name.unwrap_or("log"),
+            classes: [ModelClass {
+                name: "any".into(),
+                speed,
+                ..ModelClass::default()
+            }],
+            cluster: ClusterSpec { seen, ..cluster },
         };
-        let tasks: Vec<Tasks> = self.ended.iter().map(|ended| tasks(&ended.seen)).collect();
-        let has_tasks = tasks.iter().any(|tasks| !tasks.is_any());
-        text.push_str(match has_tasks {
-            true => ",gpus_per_task,tasks_per_node_max\n",
-            false => "\n",
-        });
-        for (EndedJob { seen, run_time_s, .. }, tasks) in self.ended.iter().zip(tasks) {
-            let tenant = Some(&seen.account).filter(|name| self.settings.tenants.contains_key(*name));
-            let limit_s = seen
-                .limit_s
-                .map_or(String::new(), |limit_s| limit_s.max(1).to_string());
-            let _ = write!(
-                text,
-                "{},{},{},{run_time_s},{limit_s},{},{}",
-                seen.id,
-                seen.submit_s - first_s,
-                seen.num_gpus(),
-                field(tenant.map_or("*", |name| name)),
-                field(&seen.user)
-            );
-            if has_shares {
-                let _ = write!(text, ",{},0,0,0", seen.gpu_milli());
-            }
-            let _ = match has_tasks {
-                true => writeln!(text, ",{},{}", tasks.gpus_per_task, tasks.tasks_per_node_max),
-                false => writeln!(text),
-            };
-        }
-        text
-    }
-}
-
-/// A field of a CSV file.
-fn field(text: &str) -> String {
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"").replace(['\n', '\r'], " ")),
-        false => text.to_owned(),
+        toml::to_string_pretty(&sidecar).map_err(|error| error.to_string())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The loop, whatever the batch system: observe, decide, carry out, write down. What fails is told and tried again in the next
 //! round.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -13,6 +13,7 @@ use crate::deciding::Deciding;
 use crate::drive::Drive;
 use crate::error::Error;
 use crate::execution::{self, carry_out};
+use crate::forecasts::{Forecasts, Served};
 use crate::learning::{Learning, ends};
 use crate::leases::LeaseStatus;
 use crate::memory::Memory;
@@ -48,13 +49,14 @@ pub struct Driver<S> {
     /// The memory that was last written, and when, Unix time, s.
     written: Option<(i64, Arc<Memory>)>,
     learning: Learning,
-    /// Jobs that ran in the last round.
-    running: BTreeSet<ExternalId>,
+    /// Jobs of the last round, and whether they ran.
+    stand: BTreeMap<ExternalId, bool>,
     /// When a round last looked, where nothing was carried out and all went well, Unix time, s, and what the look told the operator.
     rested: Option<(i64, Vec<String>)>,
     pulse: Pulse,
     /// The order of the last round, where one is told.
     last_order: Vec<ExternalId>,
+    forecasts: Forecasts,
     state: State,
     status: Status,
     metrics: Metrics,
@@ -109,10 +111,11 @@ impl<S: BatchSystem> Driver<S> {
             memory: Arc::new(memory),
             written: None,
             learning,
-            running: BTreeSet::new(),
+            stand: BTreeMap::new(),
             rested: None,
             pulse,
             last_order: Vec::new(),
+            forecasts: Forecasts::of(state.folder(), metrics.served()),
             state,
             status,
             metrics,
@@ -153,6 +156,12 @@ impl<S: BatchSystem> Driver<S> {
     #[must_use]
     pub fn metrics_text(&self) -> Arc<Mutex<String>> {
         self.metrics.text()
+    }
+
+    /// Forecasts of starts as the driver serves them.
+    #[must_use]
+    pub fn served(&self) -> Served {
+        self.metrics.served()
     }
 
     /// Looks before the first round whether the policy leaves the whole cluster to another rule, which the status then warns of.
@@ -216,6 +225,7 @@ impl<S: BatchSystem> Driver<S> {
         self.status.num_rounds += 1;
         self.status.at_s = now_s;
         self.status.last_error.clear();
+        notes.extend(self.forecasts.look(now_s));
         let mut news = Vec::new();
         if let Err(error) = self.try_round(now_s, &mut notes, &mut news).await {
             self.status.num_failed += 1;
@@ -260,6 +270,15 @@ impl<S: BatchSystem> Driver<S> {
         self.pulse.beat();
         self.judge(look.snapshot())?;
         let name = self.policy.name.clone();
+        if !self.is_shadow {
+            let news = self.forecasts.news(look.snapshot());
+            let taken = self.system.foretell(&look, &news);
+            notes.extend(taken.as_ref().err().cloned());
+            // What is refused is not said again until there is something else to say.
+            if !matches!(taken, Ok(false)) {
+                self.forecasts.remember(&news, now_s);
+            }
+        }
         let (system, is_live) = (&self.system, !self.is_shadow);
         let mut hands = system.hands(&look, &name);
         if is_live {
@@ -411,17 +430,12 @@ impl<S: BatchSystem> Driver<S> {
         }
     }
 
-    /// Writes a round down in which something was carried out; one in which somebody is no longer running too: the log then shows
-    /// how long each job ran. What went wrong about it.
+    /// Writes a round down in which something was carried out; one in which a job came, began or left too: the log then shows how long
+    /// each job waited and ran. What went wrong about it.
     fn write_down(&mut self, look: Arc<S::Look>, memory: Arc<Memory>, plan: Plan) -> Option<String> {
-        let runs = look
-            .snapshot()
-            .jobs
-            .iter()
-            .filter(|job| job.phase == Phase::Running);
-        let running: BTreeSet<ExternalId> = runs.map(|job| job.id).collect();
-        let has_ended = !self.running.is_subset(&running);
-        self.running = running;
+        let jobs = look.snapshot().jobs.iter();
+        let stand = jobs.map(|job| (job.id, job.phase == Phase::Running)).collect();
+        let has_changed = std::mem::replace(&mut self.stand, stand) != self.stand;
         let is_news = match &plan.order {
             // What would start now is decided again in each round until it starts.
             Some(order) if !self.is_shadow => {
@@ -433,7 +447,7 @@ impl<S: BatchSystem> Driver<S> {
         if let Some(order) = &plan.order {
             self.last_order.clone_from(&order.jobs);
         }
-        if !has_ended && !is_news {
+        if !has_changed && !is_news {
             return None;
         }
         let record = RoundRecord {

@@ -1,4 +1,5 @@
-//! Figures for Prometheus, over HTTP on a port of the loopback address: `GET /metrics` in the OpenMetrics text format.
+//! Figures for Prometheus, over HTTP on a port of the loopback address: `GET /metrics` in the OpenMetrics text format. There too
+//! `GET /v1/when`, forecasts of starts.
 //!
 //! A thread of its own answers one caller at a time, from the text of the last round: whoever asks slowly delays no round.
 
@@ -16,6 +17,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::error::Error;
+use crate::forecasts::Served;
 use crate::leases::LeaseStatus;
 use crate::round_facts::DecidedBy;
 use crate::state::Status;
@@ -44,7 +46,8 @@ pub struct Metrics {
     /// Told from the first round with leases on; only a driver that knows leases has any.
     leases: Option<(Counter, [Gauge; 3])>,
     /// Each from the first round on in which it is known.
-    known: [Option<Gauge>; 2],
+    known: [Option<Gauge>; 5],
+    served: Served,
 }
 
 impl Metrics {
@@ -130,7 +133,8 @@ impl Metrics {
             drift,
             times,
             leases: None,
-            known: [None, None],
+            known: Default::default(),
+            served: Served::default(),
         }
     }
 
@@ -150,9 +154,15 @@ impl Metrics {
             source,
         })?;
         self.address = Some(address);
-        let shared = self.text();
-        thread::spawn(move || serve(listener.incoming(), &shared));
+        let shared = (self.text(), self.served());
+        thread::spawn(move || serve(listener.incoming(), (&shared.0, &shared.1)));
         Ok(())
+    }
+
+    /// Forecasts of starts as they are served.
+    #[must_use]
+    pub fn served(&self) -> Served {
+        self.served.clone()
     }
 
     /// What is told of the last round, in the OpenMetrics text format.
@@ -167,8 +177,10 @@ impl Metrics {
         self.address
     }
 
-    /// Takes in a round that has ended.
+    /// Takes in a round that has ended, with the forecasts that are served.
     pub fn publish(&mut self, status: &Status) {
+        let starts = self.served.starts();
+        let starts = starts.as_deref();
         let is_failed = status.num_failed > self.counters[1].get();
         let totals = [
             status.num_rounds,
@@ -222,6 +234,21 @@ impl Metrics {
                 "1 where jobs wait longer than was promised of the policy, so that the fallback decides",
                 broken.map(usize::from),
             ),
+            (
+                "forecast_age_seconds",
+                "How old the forecasts of starts are",
+                starts.map(|starts| starts.age_s(status.at_s) as usize),
+            ),
+            (
+                "forecast_held_percent",
+                "Part of the last forecasts of starts whose 80 % interval held",
+                starts.map(|starts| (100.0 * starts.held).round() as usize),
+            ),
+            (
+                "forecast_jobs",
+                "Jobs that wait and have a forecast of their start",
+                starts.map(|starts| starts.jobs.len()),
+            ),
         ];
         for (gauge, (name, help, num)) in self.known.iter_mut().zip(known) {
             let Some(num) = num else { continue };
@@ -270,11 +297,11 @@ impl Metrics {
     }
 }
 
-fn serve(callers: impl Iterator<Item = std::io::Result<TcpStream>>, text: &Mutex<String>) {
+fn serve(callers: impl Iterator<Item = std::io::Result<TcpStream>>, told: (&Mutex<String>, &Served)) {
     for caller in callers {
         match caller {
             // A caller that breaks off is none of our errors.
-            Ok(caller) => drop(answer(caller, text)),
+            Ok(caller) => drop(answer(caller, told)),
             Err(_) => thread::sleep(PAUSE),
         }
     }
@@ -292,7 +319,7 @@ fn left(end: Instant) -> std::io::Result<Duration> {
     Ok(left)
 }
 
-fn answer(mut caller: TcpStream, text: &Mutex<String>) -> std::io::Result<()> {
+fn answer(mut caller: TcpStream, (text, served): (&Mutex<String>, &Served)) -> std::io::Result<()> {
     // One limit for all reads and writes: a caller that sends byte by byte gets no more time than others.
     let end = Instant::now() + PATIENCE;
     let mut request = Vec::new();
@@ -304,7 +331,14 @@ fn answer(mut caller: TcpStream, text: &Mutex<String>) -> std::io::Result<()> {
             num => request.extend_from_slice(&part[..num]),
         }
     }
-    let (code, kind, body) = if request.starts_with(b"GET /metrics ") {
+    let line = String::from_utf8_lossy(&request);
+    let asked = line
+        .strip_prefix("GET /v1/when")
+        .and_then(|rest| rest.split_once(' '));
+    let forecasts = asked.and_then(|(query, _)| served.answer(query));
+    let (code, kind, body) = if let Some(body) = forecasts {
+        ("200 OK", "application/json", body)
+    } else if request.starts_with(b"GET /metrics ") {
         let body = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
         (
             "200 OK",
@@ -312,7 +346,8 @@ fn answer(mut caller: TcpStream, text: &Mutex<String>) -> std::io::Result<()> {
             body,
         )
     } else {
-        ("404 Not Found", "text/plain", "GET /metrics\n".to_owned())
+        let body = "GET /metrics, or /v1/when?job=ID where there is a forecast\n";
+        ("404 Not Found", "text/plain", body.to_owned())
     };
     let num = body.len();
     let reply = format!(
@@ -348,6 +383,7 @@ mod tests {
 
     #[test]
     fn a_round_can_be_read_on_loopback_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
         let mut metrics = listening(0).unwrap();
         let address = metrics.address().unwrap();
         assert!(address.ip().is_loopback());
@@ -357,7 +393,7 @@ mod tests {
             "{before}"
         );
         for rounds in 1..=2 {
-            metrics.publish(&Status {
+            let status = Status {
                 num_rounds: rounds,
                 num_waiting: 7,
                 at_s: 1_795_000_000,
@@ -370,7 +406,14 @@ mod tests {
                     num_stopped: 5,
                 }),
                 ..Status::default()
-            });
+            };
+            if rounds == 2 {
+                let text = r#"{"version":1,"made_s":1794999960,"method":"trees","policy":"easy","held":0.75,"num_held":9,"jobs":{},"requests":[]}"#;
+                std::fs::write(folder.path().join("when.json"), text).unwrap();
+                let mut forecasts = crate::forecasts::Forecasts::of(folder.path(), metrics.served());
+                assert_eq!(forecasts.look(status.at_s), None);
+            }
+            metrics.publish(&status);
         }
         let text = ask(address, "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
         for line in [
@@ -384,6 +427,9 @@ mod tests {
             "pleach_leases_waiting 2",
             "pleach_leases_placed 3",
             "pleach_gpus_leased 12",
+            "pleach_forecast_age_seconds 40",
+            "pleach_forecast_held_percent 75",
+            "pleach_forecast_jobs 0",
             "# EOF",
         ] {
             assert!(text.contains(line), "{line} is not in {text}");
@@ -415,7 +461,8 @@ mod tests {
     #[test]
     fn callers_that_cannot_be_accepted_keep_no_core_busy() {
         let began = Instant::now();
-        serve((0..3).map(|_| Err(ErrorKind::Other.into())), &Mutex::default());
+        let told = (&Mutex::default(), &Served::default());
+        serve((0..3).map(|_| Err(ErrorKind::Other.into())), told);
         assert!(began.elapsed() >= 3 * PAUSE);
     }
 }

@@ -103,6 +103,9 @@ pub struct CaptureArgs {
     /// list.
     #[arg(long, value_name = "FILE")]
     pub schedule: Option<PathBuf>,
+    /// Write the list anew so often, as 1m, with what runs and waits: `pleach when` forecasts from it. The log is the folder.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, conflicts_with = "schedule")]
+    pub every: Option<Duration>,
 }
 
 /// Tells how the last round went, as the folder of a driver has it.
@@ -191,11 +194,29 @@ pub async fn hand_back<E: From<Error>>(
 /// As [`Replay`] and [`Capture::write`].
 pub fn capture(settings: RoundSettings, args: &CaptureArgs) -> Result<(), Error> {
     let mut capture = Capture::new(settings);
+    if let Some(every) = args.every {
+        follow(capture, args, every.max(Duration::from_secs(1)));
+    }
     let mut log = Replay::since(&args.logs, i64::MIN)?;
     while let Some(record) = log.next_round()? {
         capture.read(record);
     }
     say(&capture.write(&args.to, args.schedule.as_deref())?)
+}
+
+/// Writes the list of a driver's folder again and again.
+fn follow(mut capture: Capture, args: &CaptureArgs, every: Duration) -> ! {
+    loop {
+        // Nothing changes between the last line of the log and the last round that went well.
+        let seen_s = state::read_status(&args.logs[0]).map_or(i64::MIN, |status| status.at_s);
+        let written = capture
+            .read_on(&args.logs)
+            .and_then(|()| capture.write_present(&args.to, seen_s));
+        if let Err(error) = written {
+            tracing::warn!("{}", one_line(&error.to_string()));
+        }
+        std::thread::sleep(every);
+    }
 }
 
 /// Tells what another policy would have decided in the rounds of a log, at Unix time `now_s`; `folder` has it where no log is

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use pleach_scheduler::ExternalId;
 
 use crate::error::Error;
+use crate::forecasts::News;
 use crate::history::{End, EndedJob};
 use crate::order::Order;
 use crate::pulse::Pulse;
@@ -170,6 +171,14 @@ pub trait BatchSystem {
 
     /// Tells the cluster at Unix time `now_s` that the fallback decides from now on, where it has a place for that.
     fn announce(&self, _news: &str, _now_s: i64) {}
+
+    /// Tells users when their jobs would start, as far as there is a place for it; whether it was taken.
+    ///
+    /// # Errors
+    /// What the batch system refuses.
+    fn foretell(&mut self, _look: &Self::Look, _news: &[News]) -> Result<bool, String> {
+        Ok(true)
+    }
 
     /// Shows a look to whoever answers others from it.
     fn show(&self, _look: &Arc<Self::Look>) {}

@@ -190,6 +190,62 @@ fn a_log_is_read_as_the_jobs_that_it_shows_and_the_simulator_plays_them() {
 }
 
 #[test]
+fn a_log_as_it_stands_has_what_runs_and_what_waits_and_is_written_over_and_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("queue.csv");
+    let mut rounds = rounds();
+    let blocked = Phase::Blocked {
+        reason: "is at a limit".into(),
+    };
+    let waits = |number, phase| JobSeen {
+        phase,
+        ..job(number, 100, None, "")
+    };
+    rounds[5]
+        .snapshot
+        .jobs
+        .extend([waits(7, Phase::Loose), waits(8, blocked)]);
+    let log = folder.path().join("decisions.jsonl");
+    let lines = |rounds: &[RoundRecord]| -> String {
+        let line = |round| serde_json::to_string(round).unwrap() + "\n";
+        rounds.iter().map(line).collect()
+    };
+    let mut capture = Capture::new(settings(false));
+    for (num, num_waiting) in [(2, 1), (6, 1), (6, 1)] {
+        std::fs::write(&log, lines(&rounds[..num])).unwrap();
+        capture.read_on(&[folder.path().into()]).unwrap();
+        assert_eq!(capture.write_present(&path, EPOCH_S + 160).unwrap(), num_waiting);
+    }
+    let list = Workload::read(&path).unwrap();
+    assert_eq!(list.cluster.seen.time_0_unix_s, Some(EPOCH_S as f64 + 50.0));
+    assert_eq!(list.jobs[2].run_time_s, 61.0, "the fourth has run until now");
+    let told = |job: &pleach_env::workload::JobSpec| {
+        let start = job
+            .observed
+            .as_deref()
+            .map(|observed| observed.start.as_secs_f64());
+        let observed = job.observed.as_deref();
+        let end = observed.and_then(|observed| Some(observed.end?.as_secs_f64()));
+        let nodes = observed.map_or(String::new(), |observed| observed.nodes.clone());
+        (job.id.clone(), start, end, nodes)
+    };
+    let told: Vec<_> = list.jobs.iter().map(told).collect();
+    let of = |id: &str, start: Option<f64>, end: Option<f64>, node: &str| {
+        (id.to_owned(), start, end, node.to_owned())
+    };
+    assert_eq!(
+        told,
+        [
+            of("1", Some(50.0), Some(90.0), "b"),
+            of("3", Some(75.0), Some(100.0), "a"),
+            of("4", Some(49.0), None, "a"),
+            of("7", None, None, ""),
+            of("6", Some(68.0), Some(80.0), "a"),
+        ]
+    );
+}
+
+#[test]
 fn the_record_of_a_log_is_a_possible_schedule_of_its_list() {
     for (name, keeps) in [("lost", false), ("kept", true)] {
         let folder = tempfile::tempdir().unwrap();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use pleach_daemon::Driver;
+use pleach_daemon::forecasts::News;
 use pleach_daemon::history::{End, EndedJob};
 use pleach_daemon::pulse::Pulse;
 use pleach_daemon::snapshot::Snapshot;
@@ -262,6 +263,20 @@ impl BatchSystem for Kubernetes {
 
     fn pulse(&self) -> Pulse {
         self.pulse.clone()
+    }
+
+    fn foretell(&mut self, observed: &Observed, news: &[News]) -> Result<bool, String> {
+        if !self.settings.events || self.settings.drive.is_order() || news.is_empty() {
+            return Ok(true);
+        }
+        let is_free = self.events.are_sent();
+        if is_free {
+            let now_s = observed.snapshot.taken_s;
+            let of = |news: &News| Some(events::of_forecast(observed.jobs.get(&news.job)?, news, now_s));
+            let events = news.iter().filter_map(of).flatten().collect();
+            self.events.send(&self.cluster, events);
+        }
+        Ok(is_free)
     }
 
     fn announce(&self, news: &str, now_s: i64) {

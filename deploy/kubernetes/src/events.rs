@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::jiff::Timestamp;
+use pleach_daemon::forecasts::News;
 use pleach_daemon::snapshot::{JobSeen, Phase};
+use pleach_daemon::starts::Forecast;
 use pleach_scheduler::ExternalId;
 
 use crate::api::Cluster;
@@ -25,6 +27,8 @@ const PER_S: i64 = 10;
 const AGAIN_S: i64 = 600;
 /// Longest message, letters: the API server takes 1,024 bytes.
 const MESSAGE_MAX: usize = 250;
+/// An hour, s.
+const HOUR_S: f64 = 3600.0;
 
 /// What was said of jobs.
 #[derive(Debug, Default)]
@@ -107,7 +111,7 @@ impl Events {
                 break;
             }
             let message = message(&what, (job, pods), (place, num_waiting), now_s);
-            let of_job = of_objects(pods, &what, num, &message, now_s);
+            let of_job = of_objects(pods, what.reason(), num, &message, now_s);
             num_sent += of_job.len() as i64;
             events.extend(of_job);
             let at_s = now_s;
@@ -123,6 +127,12 @@ impl Events {
         }
         self.sent = (num_sent, now_s);
         (events, None)
+    }
+
+    /// Whether those of the last round are still under way.
+    #[must_use]
+    pub fn are_sent(&self) -> bool {
+        !self.is_sending.load(Ordering::Relaxed)
     }
 
     /// Sends events beside the rounds.
@@ -147,6 +157,29 @@ impl Events {
             is_sending.store(false, Ordering::Relaxed);
         });
     }
+}
+
+/// What is new of when a job would start. The same bucket in the same hour has the same name, so that a controller that begins anew
+/// says nothing twice.
+#[must_use]
+pub fn of_forecast(pods: &JobPods, news: &News, now_s: i64) -> Vec<Event> {
+    let Forecast {
+        at_once,
+        median_s,
+        within_s: [from_s, to_s],
+    } = news.forecast;
+    let bucket = news.forecast.bucket();
+    let message = format!(
+        "Median wait {}: {:.1} h from now, 80 % between {:.1} h and {:.1} h, {:.0} % at once.",
+        bucket.name(),
+        median_s / HOUR_S,
+        from_s / HOUR_S,
+        to_s / HOUR_S,
+        100.0 * at_once
+    );
+    let hours = now_s / HOUR_S as i64;
+    let num = u32::try_from(hours * 8).unwrap_or(0) + bucket.0 as u32;
+    of_objects(pods, "PleachForecast", num, &message, now_s)
 }
 
 /// Where a job stands, if its user is to hear of it: what never waited here is nothing new.
@@ -189,7 +222,7 @@ fn message(
 
 /// The event on the first pod and on its Job. The name is the same for the same news, so that a controller that begins anew says
 /// nothing twice.
-fn of_objects(pods: &JobPods, what: &What, num: u32, message: &str, now_s: i64) -> Vec<Event> {
+fn of_objects(pods: &JobPods, reason: &str, num: u32, message: &str, now_s: i64) -> Vec<Event> {
     let Some(pod) = pods.pods.first() else {
         return Vec::new();
     };
@@ -219,7 +252,7 @@ fn of_objects(pods: &JobPods, what: &What, num: u32, message: &str, now_s: i64) 
             })
             .collect(),
     };
-    let event = |of: ObjectReference| event(of, what.reason(), num, message, now_s);
+    let event = |of: ObjectReference| event(of, reason, num, message, now_s);
     objects.into_iter().map(event).collect()
 }
 

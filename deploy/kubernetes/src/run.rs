@@ -102,6 +102,7 @@ async fn drive(
     let text = driver.metrics_text();
     let system = driver.system();
     let shared = Shared::new(system.settings(), system.view(), text, args.shadow)?;
+    let shared = shared.map(|shared| shared.with_forecasts(driver.served()));
     if let Some(shared) = &shared {
         serve(shared.clone())?;
     }

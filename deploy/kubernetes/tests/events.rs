@@ -113,3 +113,73 @@ async fn of_many_events_some_are_written_at_once_and_the_others_by_and_by() {
         assert_eq!(seen.len(), num, "after {after_s} s");
     }
 }
+
+/// Forecasts of all jobs of a look.
+fn foretell(driven: &Driven, made_s: i64, median_s: f64) {
+    let view = driven.controller.system().view();
+    let observed = view.last(Duration::from_secs(600)).unwrap();
+    let of = json!({ "at_once": 0.0, "median_s": median_s, "within_s": [600.0, 2.0 * median_s] });
+    let jobs: serde_json::Map<String, Value> = observed
+        .snapshot
+        .jobs
+        .iter()
+        .map(|job| (job.id.to_string(), of.clone()))
+        .collect();
+    let starts = json!({ "version": 1, "made_s": made_s, "method": "replay", "policy": "fifo", "held": 0.8, "num_held": 9,
+        "jobs": jobs, "requests": [] });
+    std::fs::write(driven.settings.state_dir.join("when.json"), starts.to_string()).unwrap();
+}
+
+/// What the second pod was told of its start once there are so many, or after a second, and two rounds: other events go first.
+async fn told(driven: &mut Driven, now_s: i64, num: usize) -> Vec<String> {
+    let mut told = Vec::new();
+    for round in 0..2 {
+        driven.controller.round(now_s + round).await;
+        for _ in 0..20 {
+            let seen = events(&driven.fake, 0).await;
+            let of_pod = of(&seen, "Pod", "w-1");
+            let all = of_pod.iter().filter(|(reason, _)| *reason == "PleachForecast");
+            told = all.map(|(_, message)| (*message).to_owned()).collect();
+            if told.len() >= num && round == 1 {
+                break;
+            }
+        }
+    }
+    told
+}
+
+#[tokio::test]
+async fn users_see_another_bucket_of_their_start_and_nothing_of_old_forecasts() {
+    let mut driven = open(2).await;
+    for after_s in [0, 2] {
+        driven.controller.round(NOW_S + after_s).await;
+        events(&driven.fake, 4 + after_s as usize).await;
+    }
+    // The first has started; of the second nothing was said of when it would.
+    let mut num = 0;
+    for (after_s, median_s, is_news) in [
+        (4, 9000.0, true),
+        (6, 9001.0, false),
+        (300, 60_000.0, false),
+        (620, 60_000.0, true),
+        (1300, 60_001.0, false),
+    ] {
+        foretell(&driven, NOW_S + after_s, median_s);
+        num += usize::from(is_news);
+        let told = told(&mut driven, NOW_S + after_s, num).await;
+        assert_eq!(told.len(), num, "after {after_s} s: {told:?}");
+        assert!(
+            told.iter().all(|message| message.starts_with("Median wait ")),
+            "{told:?}"
+        );
+    }
+    foretell(&driven, NOW_S + 1300, 100.0);
+    let told = told(&mut driven, NOW_S + 1950, num).await;
+    assert_eq!(told.len(), num, "it is too old: {told:?}");
+    let seen = events(&driven.fake, 0).await;
+    let of_first = of(&seen, "Pod", "w-0");
+    assert!(
+        of_first.iter().all(|(reason, _)| *reason != "PleachForecast"),
+        "{of_first:?}"
+    );
+}

@@ -101,7 +101,7 @@ async fn a_log_is_decided_again_and_becomes_a_workload() {
     let replayed = program(state, &["replay", log, "--policy", "sjf"]);
     assert!(replayed.status.success(), "{}", out(&replayed));
     assert!(
-        out(&replayed).contains("3 of 3 rounds are decided alike"),
+        out(&replayed).contains("5 of 5 rounds are decided alike"),
         "{}",
         out(&replayed)
     );
@@ -115,7 +115,7 @@ async fn a_log_is_decided_again_and_becomes_a_workload() {
     let diff = program(state, &["diff", "--policy", "fifo"]);
     assert!(
         diff.status.success()
-            && out(&diff).contains("of 3 rounds")
+            && out(&diff).contains("of 5 rounds")
             && out(&diff).contains("3 starts in the log"),
         "{}",
         out(&diff)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use pleach_env::workload::{JobSpec, Observed, Workload, num_gpus_by_type};
 use pleach_scheduler::cluster_spec::ModelClass;
 use pleach_scheduler::{Tasks, Time};
+use serde::Deserialize;
 
 use crate::error::Error;
 use crate::evaluate::metric::show_seconds;
@@ -15,7 +16,8 @@ const TRIED: usize = 3;
 const GPUS_MAX: u32 = 1 << 20;
 
 /// What a job asks for.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Ask {
     /// GPUs, at least 1.
     pub gpus: u32,
@@ -31,6 +33,8 @@ pub struct Ask {
     pub user: Option<String>,
     /// A job that waits already, by its id in the list; then nothing else is asked.
     pub job: Option<String>,
+    /// What could be asked for instead; none: what is usual.
+    pub instead: Option<Vec<Ask>>,
 }
 
 /// A job in words and as a list has it.
@@ -88,7 +92,10 @@ impl Ask {
                 "Leave it out for as few as it takes.",
             ));
         }
-        Ok(())
+        self.instead
+            .iter()
+            .flatten()
+            .try_for_each(|other| other.check(workload))
     }
 
     /// In words: `8 GPUs for 12.0 h in partition long`.
@@ -118,10 +125,11 @@ impl Ask {
     #[must_use]
     pub fn with_alternatives(&self, workload: &Workload) -> (Vec<ModelClass>, Vec<Named>) {
         let mut asks = vec![self.clone()];
+        asks.extend(self.instead.iter().flatten().cloned());
         let mut add = |change: &dyn Fn(&mut Ask)| {
             let mut other = self.clone();
             change(&mut other);
-            if other != *self && other.check(workload).is_ok() {
+            if self.instead.is_none() && other != *self && other.check(workload).is_ok() {
                 asks.push(other);
             }
         };

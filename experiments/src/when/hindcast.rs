@@ -7,6 +7,7 @@ use pleach_scheduler::portable_math::{exp, ln};
 use serde::Serialize;
 
 use super::gains::{GANGS_MAX, Gains};
+use super::standing::LATER_S;
 use super::{Asked, DAYS, instant, learned};
 use crate::error::Error;
 use crate::evaluate::day::DAY_S;
@@ -147,7 +148,7 @@ pub fn hindcast(
         .learner
         .cases()
         .iter()
-        .filter(|case| case.at_s >= since_s)
+        .filter(|case| case.at_s >= since_s && case.wait_s < LATER_S)
         .collect();
     if cases.is_empty() {
         let hint = "A list of some weeks says how good forecasts are.";

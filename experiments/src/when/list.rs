@@ -7,6 +7,7 @@ use pleach_env::workload::Workload;
 use pleach_forecast::record::played;
 use pleach_scheduler::cluster_spec::SiteScheduler;
 
+use super::standing::standing;
 use crate::decide::{SiteConfig, site_list};
 use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
@@ -65,6 +66,7 @@ pub fn list_of(
 /// # Errors
 /// A simulation that fails.
 pub fn recorded(workload: Workload, sim: &SimConfig, policy: &PolicySpec) -> Result<(Workload, bool), Error> {
+    let workload = standing(workload);
     if is_record(&workload) {
         return Ok((workload, false));
     }

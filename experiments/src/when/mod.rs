@@ -2,9 +2,11 @@
 
 mod alternatives;
 mod gains;
+mod answers;
 mod hindcast;
 mod list;
 mod page;
+mod standing;
 mod words;
 
 use std::borrow::Cow;
@@ -29,9 +31,11 @@ use crate::progress::{Progress, Watcher};
 
 pub use alternatives::Ask;
 pub use gains::Gains;
+pub use answers::{Kept, starts};
 pub use hindcast::{Hindcast, Row, hindcast};
 pub use list::{list_of, recorded};
 pub use page::{hindcast_page, page};
+use standing::taken_s;
 
 /// Replays of a forecast, and of each earlier one from which it learns.
 const REPLAYS: u64 = 100;
@@ -168,6 +172,7 @@ pub fn instant(workload: &Workload, at_s: Option<f64>) -> Result<f64, Error> {
         .map(|seen| seen.start);
     let last = workload.jobs.last().map_or(Time::ZERO, |job| job.submit);
     let last_s = ends.max().unwrap_or(last).max(last).as_secs_f64();
+    let last_s = taken_s(workload).unwrap_or(last_s);
     match at_s {
         None => Ok(last_s),
         Some(at_s) if (0.0..=last_s).contains(&at_s) => Ok(at_s),
@@ -246,7 +251,10 @@ pub fn when(asked: &Asked<'_>, at_s: Option<f64>, ask: &Ask, watcher: &Watcher) 
         + 0.0;
     Ok(Answer {
         as_of_s: at_s,
-        alternatives: best(&forecast, found),
+        alternatives: match ask.instead {
+            Some(_) => found,
+            None => best(&forecast, found),
+        },
         forecast,
         levels: LEVELS,
         method,

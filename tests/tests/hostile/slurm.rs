@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pleach_daemon::drift::Remembered;
+use pleach_daemon::forecasts::{self, Forecasts, Served};
 use pleach_daemon::memory::Memory;
 use pleach_daemon::promised::{self, Guard};
 use pleach_daemon::replay::Replay;
@@ -62,7 +63,7 @@ fn words<T>((_, words): (T, Option<String>)) -> Result<(), String> {
     words.map_or(Ok(()), Err)
 }
 
-pub const READERS: [Reader; 13] = [
+pub const READERS: [Reader; 14] = [
     Reader {
         name: "slurm-jobs",
         beside: &[],
@@ -207,6 +208,19 @@ pub const READERS: [Reader; 13] = [
             promised::read(&settings).map_err(|error| error.to_string())?;
             // The command reads what was played too.
             promise::read(path).map(drop).map_err(|error| error.to_string())
+        },
+    },
+    Reader {
+        name: "forecasts",
+        beside: &[],
+        sources: &["deploy/daemon/src/forecasts.rs"],
+        read: |path| {
+            let served = Served::default();
+            let mut forecasts = Forecasts::of(&as_state(path, forecasts::FILE), served.clone());
+            let said = forecasts.look(NOW_S);
+            let _ = (served.starts(), forecasts.news(&snapshot()));
+            let _ = (served.answer(""), served.answer("x&job=4711"));
+            said.map_or(Ok(()), Err)
         },
     },
     Reader {

@@ -17,6 +17,7 @@ use pleach_site::slurm::is_name;
 
 use crate::error::Error;
 use crate::slurm::command::Commands;
+use crate::slurm::mark::FORETOLD;
 
 const SCONTROL: &str = "scontrol";
 
@@ -46,6 +47,18 @@ impl Line {
         are_nodes.then_some(())?;
         Line::of(job, |job| {
             format!("update jobid={job} reqnodelist={}", nodes.join(","))
+        })
+    }
+
+    /// Says when a job would start, where its user sees it; none of a name that is no job's. `words` are letters, digits, `-`, `:`.
+    #[must_use]
+    pub fn foretold(job: &str, words: &str) -> Option<Line> {
+        let is_plain = words
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | ':'));
+        is_plain.then_some(())?;
+        Line::of(job, |job| {
+            format!("update jobid={job} admincomment={FORETOLD}{words}")
         })
     }
 

@@ -8,7 +8,7 @@ use super::rules::Asks;
 use super::scope::Reach;
 use super::table::{NUM_JOB_FIELDS, SQUEUE, fields, is_null, is_whole_node, more_fields, named_id, number};
 use crate::error::Error;
-use crate::slurm::mark::{Mark, Names};
+use crate::slurm::mark::{FORETOLD, Mark, Names};
 use crate::snapshot::{JobSeen, Phase, Terms};
 use pleach_site::slurm::{expand, gpus_of_tres, limit_s, sums};
 
@@ -91,6 +91,7 @@ pub(super) fn job(row: usize, line: &str, look: Look<'_>) -> Result<Option<(JobS
         memory_mib: sums(memory.unwrap_or_default()).get("mem").copied().unwrap_or(0),
         wish: if is_wish { required } else { Vec::new() },
         is_named,
+        is_commented: !is_null(mark) && !mark.starts_with(FORETOLD),
         partitions: partitions.to_owned(),
         refusal: if is_pending && is_limit { reason } else { "" }.to_owned(),
     };

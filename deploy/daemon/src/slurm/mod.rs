@@ -27,12 +27,14 @@ mod table;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, UNIX_EPOCH};
 
 use pleach_scheduler::ExternalId;
 
 use crate::config::Settings;
 use crate::driver::Driver;
 use crate::error::Error;
+use crate::forecasts::News;
 use crate::history::{End, EndedJob};
 use crate::pulse::Pulse;
 use crate::state::State;
@@ -40,7 +42,7 @@ use crate::system::{BatchSystem, Words};
 
 use self::apply::Scontrol;
 use self::command::Commands;
-use self::feed::Feed;
+use self::feed::{Feed, Line, refused};
 use self::observe::Known;
 use self::outside::Outsiders;
 use self::pins::Pins;
@@ -179,6 +181,20 @@ impl BatchSystem for Slurm {
         writes.stops.look(&self.commands, &self.partition, &mut seen);
         seen.rival = writes.rivals.by_factors(&seen.waiting.queue, now_s);
         Ok(seen)
+    }
+
+    fn foretell(&mut self, seen: &Seen, news: &[News]) -> Result<bool, String> {
+        let line = |news: &News| {
+            let at = UNIX_EPOCH + Duration::from_secs(u64::try_from(news.made_s).unwrap_or(0));
+            let at = humantime::format_rfc3339_seconds(at);
+            let bucket = news.forecast.bucket().name();
+            Line::foretold(&news.job.to_string(), &format!("{bucket}-at-{at}"))
+        };
+        let own = news.iter().filter(|news| !seen.commented.contains(&news.job));
+        let lines: Vec<Line> = own.filter_map(line).collect();
+        let writes = self.writes.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let said = writes.feed.carry_out(&self.commands, &lines);
+        refused(&said.map_err(|error| error.to_string())?).map_or(Ok(true), Err)
     }
 
     async fn ended(&self) -> Result<BTreeMap<ExternalId, End>, Error> {

@@ -72,6 +72,7 @@ pub(super) fn observe(
         waiting,
         shunned: read.shunned,
         named: read.named,
+        commented: read.commented,
         standing: read.standing,
         rival: None,
         notes: notes.collect(),
@@ -217,6 +218,8 @@ struct Read {
     shunned: BTreeMap<String, String>,
     /// As [`Seen::named`].
     named: BTreeSet<ExternalId>,
+    /// As [`Seen::commented`].
+    commented: BTreeSet<ExternalId>,
     /// A sentence for the status; empty where there is nothing to say.
     standing: String,
     /// What is to be said of lines that could not be read.
@@ -256,9 +259,10 @@ fn read_pinned(
     );
     site.leaving = held_by_others(&jobs, &nodes.tables);
     let shunned = wishes.iter().filter(|(_, wishes)| !is_null(wishes.shunned));
-    let named = jobs.iter().zip(&asks).filter(|(_, ask)| ask.is_named);
+    let those = |is: fn(&Asks) -> bool| jobs.iter().zip(&asks).filter(move |(_, ask)| is(ask)).map(|(job, _)| job.id);
     Ok(Read {
-        named: named.map(|(job, _)| job.id).collect(),
+        named: those(|ask| ask.is_named).collect(),
+        commented: those(|ask| ask.is_commented).collect(),
         shunned: shunned
             .map(|(job, wishes)| (job.to_string(), wishes.shunned.to_owned()))
             .collect(),

@@ -22,6 +22,8 @@ pub struct Seen {
     pub shunned: BTreeMap<String, String>,
     /// Jobs for which no nodes are to be named: their users name some, or they are not said as they were asked for.
     pub named: BTreeSet<ExternalId>,
+    /// Jobs whose comments are an operator's.
+    pub commented: BTreeSet<ExternalId>,
     /// What an operator should know of the site; empty: nothing.
     pub standing: String,
     /// Signs of another daemon; none: there are none.

@@ -62,6 +62,7 @@ fn seen(taken_s: i64, jobs: &[(u64, &str)]) -> Seen {
         waiting: Waiting::default(),
         shunned: BTreeMap::new(),
         named: BTreeSet::new(),
+        commented: BTreeSet::new(),
         standing: String::new(),
         rival: None,
         notes: Vec::new(),

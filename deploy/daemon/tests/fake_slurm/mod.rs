@@ -5,6 +5,7 @@ mod aside;
 mod difference;
 mod fake;
 mod faults;
+mod foretelling;
 mod golden;
 mod hostile;
 mod jumps;

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{DefaultBodyLimit, RawQuery, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -27,7 +27,8 @@ pub fn router(shared: Shared) -> Router {
         .route("/webhook", post(hold))
         .route("/filter", post(gone))
         .route("/prioritize", post(gone))
-        .route("/metrics", get(metrics));
+        .route("/metrics", get(metrics))
+        .route("/v1/when", get(when));
     Router::new()
         .merge(routes.clone())
         .nest("/token/{token}", routes)
@@ -114,6 +115,13 @@ async fn hold(State(shared): State<Shared>, body: Bytes) -> Response {
 async fn gone() -> Response {
     tracing::warn!("{NO_EXTENDER}");
     (StatusCode::GONE, NO_EXTENDER).into_response()
+}
+
+async fn when(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Response {
+    match shared.forecasts.answer(&query.unwrap_or_default()) {
+        Some(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
 }
 
 async fn metrics(State(shared): State<Shared>) -> Response {

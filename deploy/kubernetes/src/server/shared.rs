@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use pleach_daemon::files;
+use pleach_daemon::forecasts::Served;
 use tokio::sync::{Notify, Semaphore};
 
 use crate::config::{ServerSettings, Settings};
@@ -23,6 +24,7 @@ pub struct Shared {
     pub(super) requests: Arc<Semaphore>,
     pub(super) is_shadow: bool,
     pub(super) arrivals: Arc<Notify>,
+    pub(super) forecasts: Served,
 }
 
 impl Shared {
@@ -64,7 +66,14 @@ impl Shared {
             requests: Arc::new(Semaphore::new(server.requests_max)),
             is_shadow,
             arrivals: Arc::default(),
+            forecasts: Served::default(),
         }))
+    }
+
+    /// The same with forecasts of starts.
+    #[must_use]
+    pub fn with_forecasts(self, forecasts: Served) -> Shared {
+        Shared { forecasts, ..self }
     }
 
     /// Is told when the webhook has held a pod.

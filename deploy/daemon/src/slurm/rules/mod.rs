@@ -71,6 +71,8 @@ pub(crate) struct Asks {
     pub(crate) wish: Vec<String>,
     /// Whether no nodes are to be named for it: its user names some, or it is not said as it was asked for.
     pub(crate) is_named: bool,
+    /// Whether its comment is an operator's.
+    pub(crate) is_commented: bool,
     /// Whether it wants its nodes for itself.
     pub(crate) is_exclusive: bool,
     /// The partitions that it names, separated by commas.

@@ -1,0 +1,112 @@
+//! Forecasts of all jobs that wait and of what could be submitted, at one instant: the file that daemons serve.
+
+use std::collections::BTreeMap;
+
+use pleach_env::workload::Workload;
+use pleach_forecast::case::{Scene, Subject};
+use pleach_forecast::hindcast::Asked;
+use pleach_forecast::learn::Learner;
+use pleach_forecast::replay::Site;
+use pleach_scheduler::Time;
+use serde_json::{Value, json};
+
+use super::{Ask, DAYS, Forecast, LEARNED_MAX, REPLAYS, instant, learned, subject};
+use crate::error::Error;
+use crate::progress::Watcher;
+
+/// Time after which is learned anew from the forecasts before, s. *Ours*.
+const LEARN_S: f64 = 3600.0;
+/// Time limits of requests, s. *Ours*.
+const TIMES_S: [Option<f64>; 4] = [Some(3600.0), Some(28_800.0), Some(86_400.0), None];
+/// Most jobs of the file, which `deploy/daemon/src/starts.rs` reads.
+const ROWS_MAX: usize = 100_000;
+
+/// What was learned, when, and from a list of which time 0, s.
+pub type Kept = Option<(f64, f64, Learner)>;
+
+/// Requests of one to as many GPUs as a job of the list had, in powers of two.
+fn asks(workload: &Workload) -> Vec<Ask> {
+    let most = workload.jobs.iter().map(|job| job.num_gpus).max();
+    let sizes = (0..31)
+        .map(|power| 1 << power)
+        .take_while(|gpus| Some(*gpus) <= most);
+    let all = sizes.flat_map(|gpus| {
+        TIMES_S.map(|time_s| Ask {
+            gpus,
+            time_s,
+            instead: Some(Vec::new()),
+            ..Ask::default()
+        })
+    });
+    all.filter(|ask| ask.check(workload).is_ok()).collect()
+}
+
+/// All forecasts at an instant. `kept` is what was learned before, and is learned anew each hour.
+///
+/// # Errors
+/// A list without dates, an instant beyond it, a policy that cannot decide.
+pub fn starts(
+    asked: &Asked<'_>,
+    at_s: Option<f64>,
+    kept: &mut Kept,
+    watcher: &Watcher,
+) -> Result<Value, Error> {
+    let workload = asked.workload;
+    let at_s = instant(workload, at_s)?;
+    let zero_s = workload.cluster.seen.time_0_unix_s.ok_or_else(|| {
+        let hint = "Forecasts that are served have a date.";
+        Error::config("answers", &workload.name, "a list with dates", hint)
+    })?;
+    let known = kept
+        .take()
+        .filter(|(at, zero, _)| *zero == zero_s && (0.0..LEARN_S).contains(&(at_s - at)));
+    let now = match known {
+        Some(_) => asked.until(Time::from_secs_f64(at_s), |_| false)?,
+        None => learned(asked, at_s, (DAYS, LEARNED_MAX), watcher)?,
+    };
+    let (_, _, learner) = kept.insert(known.unwrap_or_else(|| (at_s, zero_s, now.learner.clone())));
+    let present = now.present();
+    let site = Site {
+        workload,
+        sim: asked.sim,
+        policy: asked.policy,
+        estimates: now.estimates(),
+    };
+    let scene = Scene {
+        site: &site,
+        past: &now.past,
+        present: &present,
+        free: now.free(),
+    };
+    let asks = asks(workload);
+    let new = asks
+        .iter()
+        .map(|ask| ask.with_alternatives(workload).1.remove(0).1);
+    let num_waiting = present.waiting.len().min(ROWS_MAX);
+    let mut subjects: Vec<Subject<'_>> = (0..num_waiting).map(Subject::Waits).collect();
+    subjects.extend(new.map(|spec| subject(&scene, &spec)));
+    let waits = scene.waits(&subjects, REPLAYS, asked.seed.child("when", 0))?;
+    let method = learner.method(asked.method);
+    let mut found = Vec::new();
+    for (subject, waits) in subjects.iter().zip(waits) {
+        let bare = scene.bare_of(subject, waits)?;
+        let (_, stated) = learner.state(&bare);
+        let of = Forecast::of(String::new(), &stated[method as usize], &bare);
+        found.push(json!({ "at_once": of.at_once, "median_s": of.median_s, "within_s": of.within_s }));
+    }
+    let of_requests = found.split_off(num_waiting);
+    let ids = present.waiting.iter().map(|job| &workload.jobs[*job].id);
+    let requests = asks.iter().zip(of_requests);
+    let request = |(ask, forecast): (&Ask, Value)| json!({ "gpus": ask.gpus, "time_s": ask.time_s, "forecast": forecast });
+    let (held, num_held) = learner.held(at_s);
+    Ok(json!({
+        "version": 1,
+        "made_s": (zero_s + at_s) as i64,
+        "method": method,
+        "policy": asked.policy.name(),
+        "held": held,
+        "num_held": num_held,
+        "jobs": ids.zip(found).collect::<BTreeMap<&String, Value>>(),
+        "requests": requests.map(request).collect::<Vec<Value>>(),
+    }))
+}

@@ -1,8 +1,8 @@
 //! When a job would start: what runs and waits at an instant of a site's list, a forecast, and what would be gained by asking for less.
 
 mod alternatives;
-mod gains;
 mod answers;
+mod gains;
 mod hindcast;
 mod list;
 mod page;
@@ -30,8 +30,8 @@ use crate::evaluate::metric::show_seconds;
 use crate::progress::{Progress, Watcher};
 
 pub use alternatives::Ask;
-pub use gains::Gains;
 pub use answers::{Kept, starts};
+pub use gains::Gains;
 pub use hindcast::{Hindcast, Row, hindcast};
 pub use list::{list_of, recorded};
 pub use page::{hindcast_page, page};

@@ -259,7 +259,12 @@ fn read_pinned(
     );
     site.leaving = held_by_others(&jobs, &nodes.tables);
     let shunned = wishes.iter().filter(|(_, wishes)| !is_null(wishes.shunned));
-    let those = |is: fn(&Asks) -> bool| jobs.iter().zip(&asks).filter(move |(_, ask)| is(ask)).map(|(job, _)| job.id);
+    let those = |is: fn(&Asks) -> bool| {
+        jobs.iter()
+            .zip(&asks)
+            .filter(move |(_, ask)| is(ask))
+            .map(|(job, _)| job.id)
+    };
     Ok(Read {
         named: those(|ask| ask.is_named).collect(),
         commented: those(|ask| ask.is_commented).collect(),

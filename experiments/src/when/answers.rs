@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pleach_env::workload::Workload;
-use pleach_forecast::case::{Scene, Subject};
+use pleach_forecast::case::{Bare, Scene, Subject};
 use pleach_forecast::hindcast::Asked;
 use pleach_forecast::learn::Learner;
 use pleach_forecast::replay::Site;
@@ -62,7 +62,7 @@ pub fn starts(
         .filter(|(at, zero, _)| *zero == zero_s && (0.0..LEARN_S).contains(&(at_s - at)));
     let now = match known {
         Some(_) => asked.until(Time::from_secs_f64(at_s), |_| false)?,
-        None => learned(asked, at_s, (DAYS, LEARNED_MAX), watcher)?,
+        None => learned(asked, at_s, (DAYS, LEARNED_MAX), &mut |_, _, _| Ok(()), watcher)?,
     };
     let (_, _, learner) = kept.insert(known.unwrap_or_else(|| (at_s, zero_s, now.learner.clone())));
     let present = now.present();
@@ -85,15 +85,13 @@ pub fn starts(
     let num_waiting = present.waiting.len().min(ROWS_MAX);
     let mut subjects: Vec<Subject<'_>> = (0..num_waiting).map(Subject::Waits).collect();
     subjects.extend(new.map(|spec| subject(&scene, &spec)));
-    let waits = scene.waits(&subjects, REPLAYS, asked.seed.child("when", 0))?;
+    let bares = scene.bares(&subjects, REPLAYS, asked.seed.child("when", 0))?;
     let method = learner.method(asked.method);
-    let mut found = Vec::new();
-    for (subject, waits) in subjects.iter().zip(waits) {
-        let bare = scene.bare_of(subject, waits)?;
-        let (_, stated) = learner.state(&bare);
-        let of = Forecast::of(String::new(), &stated[method as usize], &bare);
-        found.push(json!({ "at_once": of.at_once, "median_s": of.median_s, "within_s": of.within_s }));
-    }
+    let of = |bare: &Bare| {
+        let of = Forecast::of(String::new(), &learner.state(bare).1[method as usize], bare);
+        json!({ "at_once": of.at_once, "median_s": of.median_s, "within_s": of.within_s })
+    };
+    let mut found: Vec<Value> = bares.iter().map(of).collect();
     let of_requests = found.split_off(num_waiting);
     let ids = present.waiting.iter().map(|job| &workload.jobs[*job].id);
     let requests = asks.iter().zip(of_requests);

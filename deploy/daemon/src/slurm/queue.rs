@@ -80,7 +80,7 @@ pub(super) fn observe_again(
     let args = ["-h", "-a", "-t", "PENDING", "-p", &names, "-O"];
     let jobs = records::ask(commands, SQUEUE, &args, FIELDS)?;
     let factors = commands.run(SPRIO, &["-h", "-o", "%i|%S|%r|"])?;
-    let mut waiting = read(&jobs.text, &factors, partitions, known)?;
+    let mut waiting = read_again((&jobs.text, &factors), partitions, known)?;
     waiting.notes.extend(jobs.notes(SQUEUE));
     Ok(waiting)
 }
@@ -89,7 +89,15 @@ pub(super) fn observe_again(
 ///
 /// # Errors
 /// A text that the command cannot have printed.
-fn read(jobs: &str, factors: &str, partitions: &[&str], known: &mut Lines<Line>) -> Result<Waiting, Error> {
+pub fn read(jobs: &str, factors: &str, partitions: &[&str]) -> Result<Waiting, Error> {
+    read_again((jobs, factors), partitions, &mut Lines::default())
+}
+
+fn read_again(
+    (jobs, factors): (&str, &str),
+    partitions: &[&str],
+    known: &mut Lines<Line>,
+) -> Result<Waiting, Error> {
     let mut factors = read_factors(factors, partitions)?;
     let mut waiting = Waiting::default();
     let mut queue: Vec<((i64, u64), Place)> = Vec::with_capacity(factors.len());
@@ -173,10 +181,6 @@ fn read_factors(text: &str, partitions: &[&str]) -> Result<HashMap<u64, Factor>,
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn read(jobs: &str, factors: &str, partitions: &[&str]) -> Result<Waiting, Error> {
-        super::read(jobs, factors, partitions, &mut Lines::default())
-    }
 
     #[test]
     fn all_that_wait_are_in_the_queue_by_arrival_and_those_that_slurm_may_not_start_lie_outside() {

@@ -259,7 +259,7 @@ mod tests {
         for part in [
             r#""age_s":40"#,
             r#""is_fresh":true"#,
-            r#""job":"1""#,
+            r#""jobs":{"1":"#,
             r#""bucket":"1h-to-4h""#,
             r#""held":0.75"#,
         ] {
@@ -267,10 +267,7 @@ mod tests {
         }
         assert_eq!(served.answer("job=7"), None);
         let all = served.answer("").unwrap();
-        assert!(
-            all.contains(r#""num_jobs":2"#) && !all.contains(r#""job""#),
-            "{all}"
-        );
+        assert!(all.contains(r#""jobs":{}"#), "{all}");
         forecasts.look(1600);
         assert!(served.answer("job=1").unwrap().contains(r#""is_fresh":false"#));
         // What cannot be understood is no forecast, and is complained of once.

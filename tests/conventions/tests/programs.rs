@@ -47,6 +47,7 @@ fn left_out(door: &Path, is_program: &dyn Fn(&str) -> bool, found: &mut Vec<Stri
         .lines()
         .filter_map(|line| {
             line.trim_start_matches("pub ")
+                .trim_start_matches("pub(crate) ")
                 .strip_prefix("mod ")?
                 .strip_suffix(';')
         })

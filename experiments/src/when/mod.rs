@@ -242,13 +242,7 @@ pub fn when(asked: &Asked<'_>, at_s: Option<f64>, ask: &Ask, watcher: &Watcher) 
     let mut found: Vec<Forecast> = names.into_iter().zip(&bares).map(of).collect();
     let forecast = found.remove(0);
     let (held, num_held) = now.learner.held(at_s);
-    // Of no jobs the sum is minus zero.
-    let waiting_gpus = present
-        .waiting
-        .iter()
-        .map(|job| workload.jobs[*job].gpus())
-        .sum::<f64>()
-        + 0.0;
+    let waiting_gpus = gpus_of(&workload.jobs, &present.waiting);
     Ok(Answer {
         as_of_s: at_s,
         alternatives: match ask.instead {
@@ -273,6 +267,12 @@ pub fn when(asked: &Asked<'_>, at_s: Option<f64>, ask: &Ask, watcher: &Watcher) 
         is_of_waiting: ask.job.is_some(),
         not_known: vec!["holds", "dependencies", "reservations", "maintenance windows"],
     })
+}
+
+/// GPUs that some jobs ask for.
+fn gpus_of(jobs: &[JobSpec], some: &[usize]) -> f64 {
+    // Of none the sum is minus zero.
+    some.iter().map(|job| jobs[*job].gpus()).sum::<f64>() + 0.0
 }
 
 /// The alternatives that gain most, by the median wait.
@@ -302,7 +302,7 @@ fn waiting(workload: &Workload, present: &Present, id: &str) -> Result<(usize, S
         })?;
     let spec = &jobs[present.waiting[number]];
     let ahead = &present.waiting[..number];
-    let gpus: f64 = ahead.iter().map(|job| jobs[*job].gpus()).sum();
+    let gpus = gpus_of(jobs, ahead);
     let since_s = (present.at - spec.submit).as_secs_f64();
     Ok((
         number,

@@ -7,6 +7,7 @@
 //! How forecasts are made: simulation and random numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
@@ -39,8 +40,8 @@ pub struct News {
 #[derive(Debug)]
 pub struct Forecasts {
     path: PathBuf,
-    /// Time and length of the file that was read.
-    read: Option<(SystemTime, u64)>,
+    /// Number, time and length of the file that was read: one that replaces it within a tick of the clock has another number.
+    read: Option<(u64, SystemTime, u64)>,
     starts: Option<Arc<Starts>>,
     told: BTreeMap<ExternalId, (Bucket, i64)>,
     served: Served,
@@ -78,7 +79,8 @@ impl Forecasts {
 
     /// Reads the file where it is another one; what is wrong with it.
     pub fn look(&mut self, now_s: i64) -> Option<String> {
-        let found = std::fs::metadata(&self.path).and_then(|found| Ok((found.modified()?, found.len())));
+        let found = std::fs::metadata(&self.path);
+        let found = found.and_then(|found| Ok((found.ino(), found.modified()?, found.len())));
         let found = found.ok();
         let mut complaint = None;
         if found != self.read {

@@ -178,6 +178,8 @@ pub fn labels(workload: &Workload) -> impl Iterator<Item = JobLabels<'_>> {
         account: &workload.cluster.tenants[usize::from(job.tenant)].name,
         partition: job.observed.as_deref().map_or("", |of| &of.partition),
         qos: job.observed.as_deref().map_or("", |of| &of.qos),
+        constraint: job.observed.as_deref().map_or("", |of| &of.constraint),
+        licences: job.observed.as_deref().map_or("", |of| &of.licences),
         held_s: job.observed.as_deref().map_or(0.0, |of| of.held_s),
     })
 }

@@ -13,11 +13,9 @@ pub fn job(
     JobSpec {
         observed: Some(Box::new(Observed {
             start: Time::from_secs_f64(submit_s),
-            end: None,
-            nodes: String::new(),
             partition: partition.into(),
             qos: qos.into(),
-            held_s: 0.0,
+            ..Observed::default()
         })),
         resources: Resources {
             tasks: Tasks::of(on_node as u8),

@@ -114,6 +114,8 @@ pub fn of(
         qos: qualities(conf, qos),
         shares: shares(dump),
         limits: limits(dump, qos),
+        features: features(conf),
+        licences: licences(conf)?,
         ..own
     })
 }
@@ -219,6 +221,32 @@ fn names(conf: &Conf) -> Vec<&str> {
         }
     }
     groups.into_iter().flat_map(|(_, names)| names).collect()
+}
+
+/// Features of the nodes with GPUs.
+fn features(conf: &Conf) -> Vec<Vec<String>> {
+    let rows: BTreeMap<&str, &Row> = conf
+        .nodes
+        .iter()
+        .map(|(name, row)| (name.as_str(), row))
+        .collect();
+    let of = |name: &str| {
+        let row = rows.get(name);
+        let text = row.and_then(|row| row.get("features").or_else(|| row.get("feature")));
+        text.map_or(Vec::new(), |text| text.split(',').map(str::to_owned).collect())
+    };
+    names(conf).into_iter().map(of).collect()
+}
+
+/// How many there are of each licence of the cluster.
+fn licences(conf: &Conf) -> Result<BTreeMap<String, u64>, Problem> {
+    let text = conf.value("Licenses").unwrap_or_default();
+    let all = pleach_dealing::slurm::licences(text)
+        .ok_or_else(|| Problem::new("Licenses", text, "NAME:NUMBER,...", "as slurm.conf(5) has it"))?;
+    Ok(all
+        .into_iter()
+        .map(|(name, num)| (name.to_owned(), num))
+        .collect())
 }
 
 fn partitions(conf: &Conf) -> Result<Vec<Partition>, Problem> {

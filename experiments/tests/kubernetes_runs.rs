@@ -40,11 +40,8 @@ fn list(mut asked: Vec<Asked>) -> Workload {
         tenant: *tenant,
         observed: Some(Box::new(Observed {
             start: Time::ZERO,
-            end: None,
-            nodes: String::new(),
             partition: "q".into(),
-            qos: String::new(),
-            held_s: 0.0,
+            ..Observed::default()
         })),
         resources: Resources {
             tasks: Tasks::of(*gpus as u8),

@@ -84,10 +84,7 @@ fn list(num_jobs: usize, load: f64, sizes: [u32; 10]) -> Workload {
             spec.observed = Some(Box::new(Observed {
                 start: at(ran.start_s),
                 end: Some(at(ran.start_s + job.run_s)),
-                nodes: String::new(),
-                partition: String::new(),
-                qos: String::new(),
-                held_s: 0.0,
+                ..Observed::default()
             }));
             spec
         });

@@ -260,6 +260,22 @@ fn fair_share_begins_with_what_sshare_says_was_used_and_qos_say_whom_they_preemp
         (config.preempt, high.preempts.as_slice()),
         (Preempt::Qos, &["low".to_owned()][..])
     );
+    assert!(config.licences.is_empty() && config.features == [Vec::<String>::new(), Vec::new()]);
+    let wishes = format!("{CONF}Licenses=matlab:3,ansys\nNodeName=n3 Gres=gpu:GPU:8 Features=nvlink,a100\n");
+    std::fs::write(at("slurm.conf"), wishes).unwrap();
+    let config = site_policy::read(&at("slurm.conf")).unwrap();
+    assert_eq!(config.features[2], ["nvlink", "a100"]);
+    assert_eq!(
+        config.licences,
+        [("ansys".to_owned(), 1), ("matlab".to_owned(), 3)].into()
+    );
+    std::fs::write(at("slurm.conf"), format!("{CONF}Licenses=matlab:many\n")).unwrap();
+    let told = site_policy::read(&at("slurm.conf")).unwrap_err().to_string();
+    assert!(
+        told.contains("Licenses") && told.contains("NAME:NUMBER"),
+        "{told}"
+    );
+    std::fs::write(at("slurm.conf"), CONF).unwrap();
     std::fs::write(at("sshare.txt"), "Account|User|RawUsage\na|ua|much\n").unwrap();
     let told = site_policy::read(&at("slurm.conf")).unwrap_err().to_string();
     assert!(
@@ -270,8 +286,8 @@ fn fair_share_begins_with_what_sshare_says_was_used_and_qos_say_whom_they_preemp
 
 /// Two accounts that take turns, three days each: one submits a long campaign at once, the other short jobs all the time. All
 /// jobs hold 4 GPUs and ask for a day, so that neither size nor limit tells them apart.
-fn taking_turns(num_days: u32, folder: &Path) -> Workload {
-    let mut state = 11_u64;
+fn taking_turns(num_days: u32, seed: u64, folder: &Path) -> Workload {
+    let mut state = seed;
     let mut unit = || {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -330,72 +346,71 @@ fn taking_turns(num_days: u32, folder: &Path) -> Workload {
         job.observed = Some(Box::new(Observed {
             start: Time::from_secs_f64(outcome.first_start_s.floor()),
             end: Some(Time::from_secs_f64(outcome.finish_s.floor())),
-            nodes: String::new(),
             partition: "main".into(),
-            qos: String::new(),
-            held_s: 0.0,
+            ..Observed::default()
         }));
     }
     list
 }
 
-#[test]
-fn run_finds_that_a_shorter_half_life_is_worth_more_than_what_it_learns() {
+/// What a run says of such a site, and all that it prints.
+fn decided(seed: u64) -> (Decided, String) {
     let folder = tempfile::tempdir().unwrap();
-    let list = taking_turns(90, folder.path());
+    let list = taking_turns(90, seed, folder.path());
     list.write(&folder.path().join("jobs.csv")).unwrap();
     let text = "jobs = 'jobs.csv'\nslurm_conf = 'slurm.conf'\n[scheduling]\nestimates = 'user'\n[search]\nsimulations = 400\naccept_lists = 2\n";
     std::fs::write(folder.path().join("site.toml"), text).unwrap();
     let config = SiteConfig::read(&folder.path().join("site.toml")).unwrap();
     assert!(matches!(config.search, SearchPart { simulations: 400, .. }));
     let (run, watcher) = (folder.path().join("run"), Watcher::nobody());
-    let site = Site::new(&config, &run, &watcher);
     let mut said = String::new();
-    let found: Decided = decide(&site, &mut |line| {
+    let found = decide(&Site::new(&config, &run, &watcher), &mut |line| {
         said += line;
         said.push('\n');
         Ok(())
     })
     .unwrap();
     println!("{said}\n{}\n{:?}", found.verdict.line(), found.shadow);
-    assert_eq!(
-        (found.twin.policy.as_str(), found.twin.trust),
-        ("slurm", Some(Trust::Close)),
-        "{said}"
-    );
-    // The tree is no gain, and of the shipped networks the best is behind. A rule by hand, `fair-share`, is 1 % ahead of the
-    // half-life.
-    let jct = |name: &str| found.compared.row(name).unwrap().avg_jct_s;
-    let learned = [
-        "GavelMultiRealistic-v0",
-        "HeliosTenants-v1-longer",
-        "PhillyGangRealistic-v0",
-        "SynergyRealistic-v0",
-    ];
-    assert!(
-        learned.iter().all(|name| jct("half-life-6-hours") < jct(name)),
-        "{said}"
-    );
-    assert!(said.contains("the tree is no gain"), "{said}");
-    assert_eq!(
-        found.verdict.policy.as_deref(),
-        Some("half-life-6-hours"),
-        "{said}"
-    );
-    assert!(
-        found
-            .judged
-            .row("half-life-6-hours")
-            .unwrap()
-            .jct
-            .unwrap()
-            .high
-            .unwrap()
-            < 1.0,
-        "{said}"
-    );
-    assert!(
-        found.shadow.unwrap().ends_with("PriorityDecayHalfLife=06:00:00"),
-        "{said}"
-    );
+    (found, said)
+}
+
+#[test]
+fn run_finds_that_a_shorter_half_life_is_worth_more_than_what_it_learns() {
+    for seed in [11, 12, 13] {
+        let (found, said) = decided(seed);
+        assert_eq!(
+            (found.twin.policy.as_str(), found.twin.trust),
+            ("slurm", Some(Trust::Close)),
+            "{said}"
+        );
+        // The tree and the formula are no gain, and of the shipped networks the best is behind. A rule by hand, `fair-share`, may
+        // be ahead of the half-life by the 2 % within which the site's own policy goes on.
+        let jct = |name: &str| found.compared.row(name).unwrap().avg_jct_s;
+        let learned = [
+            "GavelMultiRealistic-v0",
+            "HeliosTenants-v1-longer",
+            "PhillyGangRealistic-v0",
+            "SynergyRealistic-v0",
+        ];
+        assert!(
+            learned.iter().all(|name| jct("half-life-6-hours") < jct(name)),
+            "{said}"
+        );
+        assert!(
+            said.contains("the tree is no gain") && said.contains("the formula is no gain"),
+            "{said}"
+        );
+        assert_eq!(
+            found.verdict.policy.as_deref(),
+            Some("half-life-6-hours"),
+            "{said}"
+        );
+        let judged = found.judged.row("half-life-6-hours").unwrap().jct.unwrap();
+        println!("seed {seed}: JCT {judged:?} of the site's own");
+        assert!(judged.high.unwrap() < 1.0, "{said}");
+        assert!(
+            found.shadow.unwrap().ends_with("PriorityDecayHalfLife=06:00:00"),
+            "{said}"
+        );
+    }
 }

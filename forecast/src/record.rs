@@ -73,9 +73,7 @@ pub fn played(mut workload: Workload, sim: &SimConfig, policy: &PolicySpec) -> R
             start: Time::from_secs_f64(outcome.first_start_s),
             end: Some(Time::from_secs_f64(outcome.finish_s)),
             nodes,
-            partition: String::new(),
-            qos: String::new(),
-            held_s: 0.0,
+            ..Observed::default()
         }));
     }
     Ok(workload)

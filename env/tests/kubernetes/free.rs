@@ -36,11 +36,8 @@ pub(crate) fn workload(case: &Case) -> Workload {
         JobSpec {
             observed: Some(Box::new(Observed {
                 start: submit,
-                end: None,
-                nodes: String::new(),
-                partition: String::new(),
                 qos: job.priority.to_string(),
-                held_s: 0.0,
+                ..Observed::default()
             })),
             resources: Resources {
                 cpu_cores: job.ask.cpu_milli as f64 / 1000.0 / each,

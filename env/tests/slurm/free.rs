@@ -104,6 +104,7 @@ pub(super) fn workload(case: &Case) -> Workload {
                 partition: job.partition.clone(),
                 qos: job.qos.clone(),
                 held_s: (job.turn_s - job.submit_s).max(0.0),
+                ..Observed::default()
             })),
             resources: Resources {
                 cpu_cores: job.ask.of_each.cpu_milli as f64 / 1000.0 / f64::from(gpus),

@@ -72,6 +72,8 @@ impl<'a> Given<'a> {
                     job: number as u32,
                     ask: job.ask,
                     partition: rules.partition(&job.partition),
+                    among: rules.among(rules.partition(&job.partition), job.labels()),
+                    licences: Vec::new(),
                     group: rules.group(rules.partition(&job.partition), job.labels()),
                     limit_s: job.limit_s,
                     bounds,

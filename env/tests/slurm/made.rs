@@ -27,7 +27,11 @@ fn play(
         estimate_s: Some(*limit_s),
         ..labelled::job(number, (*submit_s, *num_gpus, *num_gpus, *run_s), label(number))
     };
-    let list = labelled::list(num_nodes, rows.iter().enumerate().map(job));
+    simulate(num_nodes, rows.iter().enumerate().map(job), config)
+}
+
+fn simulate(num_nodes: u32, jobs: impl Iterator<Item = JobSpec>, config: SlurmConfig) -> Vec<JobOutcome> {
+    let list = labelled::list(num_nodes, jobs);
     let config_of_sim = SimConfig {
         capabilities: Capabilities::DEFAULT.with(ActionKind::Preempt),
         estimates: EstimateModel::UserLimit { default_s: 3600.0 },
@@ -35,6 +39,24 @@ fn play(
     };
     let mut slurm = Slurm::new(config).unwrap();
     simulate_planner(&list, &config_of_sim, &mut slurm).unwrap().jobs
+}
+
+/// (submission, GPUs on one node, run time and limit, features and licences that it asks for), s: when each started.
+fn starts_with_wishes(rows: &[(f64, u32, f64, &str, &str)], config: SlurmConfig) -> Vec<f64> {
+    let job = |(number, (submit_s, num_gpus, run_s, constraint, licences)): (
+        usize,
+        &(f64, u32, f64, &str, &str),
+    )| {
+        let mut job = labelled::job(number, (*submit_s, *num_gpus, *num_gpus, *run_s), ("", ""));
+        let observed = job.observed.as_mut().unwrap();
+        (observed.constraint, observed.licences) = ((*constraint).into(), (*licences).into());
+        JobSpec {
+            estimate_s: Some(*run_s),
+            ..job
+        }
+    };
+    let played = simulate(2, rows.iter().enumerate().map(job), config);
+    played.iter().map(|job| job.first_start_s).collect()
 }
 
 fn quick() -> SlurmConfig {
@@ -159,4 +181,63 @@ fn a_job_of_a_higher_partition_or_qos_requeues_as_few_as_it_needs() {
         let played = play(2, &FULL, &[(partition, "")], config);
         assert!(played[3].first_start_s >= 300.0 && played.iter().all(|job| job.num_preemptions == 0));
     }
+}
+
+#[test]
+fn a_licence_that_is_used_up_closes_no_partition() {
+    // One licence: job 0 holds it until 100.5 s. Job 1 asks for it, job 2 for none.
+    let rows = [
+        (0.0, 4, 100.0, "", "matlab:1"),
+        (10.0, 2, 50.0, "", "matlab"),
+        (20.0, 2, 50.0, "", ""),
+    ];
+    let with = |num: u64, backfill: bool| SlurmConfig {
+        backfill,
+        licences: [("matlab".to_owned(), num)].into(),
+        ..quick()
+    };
+    assert_eq!(starts_with_wishes(&rows, with(1, false)), [0.5, 101.0, 20.5]);
+    assert_eq!(starts_with_wishes(&rows, with(2, false)), [0.5, 10.5, 20.5]);
+    // A cycle of backfill may start them half a second earlier.
+    let found = starts_with_wishes(&rows, with(1, true));
+    assert!(
+        found[1] == 101.0 && (20.0..=20.5).contains(&found[2]),
+        "{found:?}"
+    );
+    // The list says that it ran: what the site does not have, or has too few of, bounds nothing.
+    let asked = |licences| [(0.0, 2, 50.0, "", "matlab"), (10.0, 2, 50.0, "", licences)];
+    for licences in ["matlab:2", "ansys", "matlab|ansys"] {
+        assert_eq!(
+            starts_with_wishes(&asked(licences), with(1, false)),
+            [0.5, 10.5],
+            "{licences}"
+        );
+    }
+}
+
+#[test]
+fn a_job_waits_for_the_nodes_with_its_features_and_closes_its_partition_as_others_do() {
+    // Job 0 fills the node with the feature until 100.5 s; the other one stays empty. Job 1 asks for the feature, job 2 for none.
+    let rows = [
+        (0.0, 8, 100.0, "nvlink", ""),
+        (10.0, 2, 50.0, "nvlink&(a100|h100)", ""),
+        (20.0, 2, 50.0, "", ""),
+    ];
+    let with = |features: &[&str], backfill: bool| SlurmConfig {
+        backfill,
+        features: vec![
+            Vec::new(),
+            features.iter().map(|name| (*name).to_owned()).collect(),
+        ],
+        ..quick()
+    };
+    // The main scheduler goes no further than a job whose nodes are busy; backfill starts what comes behind it elsewhere.
+    assert_eq!(
+        starts_with_wishes(&rows, with(&["a100", "nvlink"], false)),
+        [0.5, 101.0, 101.0]
+    );
+    let found = starts_with_wishes(&rows, with(&["a100", "nvlink"], true));
+    assert!(found[1] == 101.0 && (20.0..23.5).contains(&found[2]), "{found:?}");
+    // The list says that it ran: a feature that no node has bounds nothing.
+    assert_eq!(starts_with_wishes(&rows, with(&[], false)), [0.5, 10.5, 20.5]);
 }

@@ -58,7 +58,7 @@ impl Job {
             account: &self.account,
             partition: &self.partition,
             qos: &self.qos,
-            held_s: 0.0,
+            ..JobLabels::default()
         }
     }
 }

@@ -29,10 +29,7 @@ fn month(seed: u64, load: f64, policy: &str) -> Workload {
         job.observed = Some(Box::new(Observed {
             start: Time::from_secs_f64(outcome.first_start_s),
             end: Some(Time::from_secs_f64(outcome.finish_s)),
-            nodes: String::new(),
-            partition: String::new(),
-            qos: String::new(),
-            held_s: 0.0,
+            ..Observed::default()
         }));
     }
     workload

@@ -157,11 +157,8 @@ mod tests {
                 },
                 observed: Some(Box::new(Observed {
                     start: submit,
-                    end: None,
                     nodes: node.to_owned(),
-                    partition: String::new(),
-                    qos: String::new(),
-                    held_s: 0.0,
+                    ..Observed::default()
                 })),
                 ..JobSpec::new(format!("j{number}"), submit, 2, 1000.0)
             }

@@ -49,11 +49,8 @@ fn site(policy: &str, estimates: EstimateSource) -> Workload {
     for (job, outcome) in workload.jobs.iter_mut().zip(jobs) {
         job.observed = Some(Box::new(Observed {
             start: Time::from_secs_f64(outcome.first_start_s),
-            end: None,
-            nodes: String::new(),
             partition: "gpu".into(),
-            qos: String::new(),
-            held_s: 0.0,
+            ..Observed::default()
         }));
     }
     workload

@@ -201,11 +201,9 @@ impl Ask {
         let partition = self.partition.clone();
         spec.observed = Some(Box::new(Observed {
             start: Time::ZERO,
-            end: None,
-            nodes: String::new(),
             partition: partition.unwrap_or_else(|| before.map_or(String::new(), |of| of.partition.clone())),
             qos: before.map_or(String::new(), |of| of.qos.clone()),
-            held_s: 0.0,
+            ..Observed::default()
         }));
         spec
     }

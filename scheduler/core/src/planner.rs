@@ -21,6 +21,10 @@ pub struct JobLabels<'a> {
     pub partition: &'a str,
     /// Its quality of service.
     pub qos: &'a str,
+    /// Features that its nodes must have, as Slurm's `--constraint` writes them.
+    pub constraint: &'a str,
+    /// Licences that it holds, as Slurm's `--licenses` writes them.
+    pub licences: &'a str,
     /// How long it had been submitted before it came, s: it waited for another job, for a time or for its turn.
     pub held_s: f64,
 }

@@ -4,7 +4,7 @@ use pleach_scheduler::Time;
 use serde::{Deserialize, Serialize};
 
 /// What a site's accounting says of a job, on the clock of the workload.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Observed {
     /// When it first began.
@@ -21,6 +21,12 @@ pub struct Observed {
     /// Its quality of service; empty where it is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub qos: String,
+    /// Features that its nodes must have, as Slurm's `--constraint` writes them; empty where it asks for none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub constraint: String,
+    /// Licences that it holds, as Slurm's `--licenses` writes them; empty where it asks for none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub licences: String,
     /// How long it had been submitted before it was eligible, s: it waited for another job, for a time or for its turn. The
     /// list's submission is when it became eligible.
     #[serde(default, skip_serializing_if = "is_none")]
@@ -33,6 +39,11 @@ fn is_none(value: &f64) -> bool {
 }
 
 impl Observed {
+    /// What it asks of its site, as [`WISH_COLUMNS`](crate::file::WISH_COLUMNS) has it.
+    pub(crate) fn wishes(&self) -> [&str; 2] {
+        [&self.constraint, &self.licences]
+    }
+
     /// The same on a clock that starts at `origin`.
     pub(crate) fn since(mut self, origin: Time) -> Observed {
         self.start = self.start - origin;

@@ -321,11 +321,7 @@ mod tests {
         let start = Time::from_secs_f64(11.0);
         all.jobs[2].observed = Some(Box::new(Observed {
             start,
-            end: None,
-            nodes: String::new(),
-            partition: String::new(),
-            qos: String::new(),
-            held_s: 0.0,
+            ..Observed::default()
         }));
         let slice = all.slice_with_running(3, 2);
         let seen: Vec<_> = slice

@@ -1,5 +1,7 @@
 //! Settings of the policy `slurm`: what slurm.conf and the accounting database say, in their words.
 
+use std::collections::BTreeMap;
+
 use pleach_scheduler::Problem;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +49,10 @@ pub struct SlurmConfig {
     pub shares: Vec<Share>,
     /// Limits of associations and qualities of service.
     pub limits: Vec<Limit>,
+    /// `Features` of the nodes by their numbers in the cluster; of those behind the last none.
+    pub features: Vec<Vec<String>>,
+    /// `Licenses`: how many there are of each.
+    pub licences: BTreeMap<String, u64>,
 }
 
 impl Default for SlurmConfig {
@@ -67,6 +73,8 @@ impl Default for SlurmConfig {
             qos: Vec::new(),
             shares: Vec::new(),
             limits: Vec::new(),
+            features: Vec::new(),
+            licences: BTreeMap::new(),
         }
     }
 }
@@ -211,6 +219,8 @@ impl SlurmConfig {
             ("qos", self.qos.len()),
             ("shares", self.shares.len()),
             ("limits", self.limits.len()),
+            ("features", self.features.len()),
+            ("licences", self.licences.len()),
         ] {
             of(key, num as f64, (0.0, ROWS_MAX as f64))?;
         }

@@ -9,7 +9,7 @@
 //! A real Slurm 22.05.8, recorded with its plans, factors and shares; slurm.conf(5). Each rule names its own.
 //!
 //! # What is deliberately not here
-//! Reservations, licences, features, jobs in several partitions at once, `--exclusive` in the simulator (no list says them), and the
+//! Reservations, remote licences, jobs in several partitions at once, `--exclusive` in the simulator (no list says them), and the
 //! lag of the classic fair share. Fractions of GPUs start first come, first served, where they fit beside all
 //! others.
 
@@ -17,6 +17,7 @@ mod asks;
 mod config;
 mod factors;
 mod fair_share;
+mod features;
 mod limits;
 mod nodes;
 mod planner;
@@ -28,6 +29,7 @@ pub(crate) use asks::modelled;
 pub use config::{Each, Limit, Partition, Preempt, Qos, Scope, SlurmConfig};
 pub use factors::{Facts, Priority};
 pub use fair_share::{ROOT, Share, Tree};
+pub use features::{licences, matching};
 pub use limits::{Allowed, Usage};
 pub use nodes::{Ask, NodeSet, Nodes, Room};
 pub use planner::Slurm;

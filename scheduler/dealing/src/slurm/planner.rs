@@ -18,18 +18,20 @@ use crate::starts::start_what_fits;
 /// Slurm wakes backfill each second after a cycle, and begins one where something has changed.
 const POLL: Time = Time(1_000_000);
 
-/// A job's user, account, partition and quality of service.
+/// A job's user, account, partition, quality of service, features and licences.
 #[derive(Clone, Debug, Default)]
-struct Labels([Box<str>; 4], f64);
+struct Labels([Box<str>; 6], f64);
 
 impl Labels {
     fn view(&self) -> JobLabels<'_> {
-        let [user, account, partition, qos] = &self.0;
+        let [user, account, partition, qos, constraint, licences] = &self.0;
         JobLabels {
             user,
             account,
             partition,
             qos,
+            constraint,
+            licences,
             held_s: self.1,
         }
     }
@@ -230,7 +232,14 @@ impl Slurm {
         }
         let partition = rules.partition(labels.partition);
         let empty = rules.state();
-        let ask = ask_of(cluster, id, &empty.nodes, &empty.partitions[partition])?;
+        let mut among = rules.among(partition, labels);
+        let mut ask = ask_of(cluster, id, &empty.nodes, &among);
+        if ask.is_none() {
+            // The list says that it ran, so features that too few nodes have did not bound it.
+            among.clone_from(&empty.partitions[partition]);
+            ask = ask_of(cluster, id, &empty.nodes, &among);
+        }
+        let ask = ask?;
         let (mut bounds, mut counts) = rules.places(labels);
         let of_tenant = (rules.config().limits.len() + job.request.tenant.index(), 0);
         bounds.push(of_tenant);
@@ -241,6 +250,8 @@ impl Slurm {
             job: id.0,
             ask,
             partition,
+            among,
+            licences: rules.licences(labels),
             group: rules.group(partition, labels),
             limit_s: (job.request.estimate_s.value.ceil() as i64).max(1),
             bounds,
@@ -400,7 +411,15 @@ impl Planner for Slurm {
     fn read_labels(&mut self, labels: &mut dyn Iterator<Item = JobLabels<'_>>) {
         let own = |of: JobLabels<'_>| {
             Labels(
-                [of.user, of.account, of.partition, of.qos].map(Box::from),
+                [
+                    of.user,
+                    of.account,
+                    of.partition,
+                    of.qos,
+                    of.constraint,
+                    of.licences,
+                ]
+                .map(Box::from),
                 of.held_s,
             )
         };

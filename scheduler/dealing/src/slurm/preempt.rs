@@ -92,6 +92,10 @@ impl State {
             let running = self.running.remove(place);
             self.nodes.give_back(&running.ask, &running.on);
             self.usage.take_back(&running.ask, &running.counts);
+            running
+                .licences
+                .iter()
+                .for_each(|(place, num)| self.licences[*place] += num);
             stopped.push(running.job);
         }
         stopped.reverse();

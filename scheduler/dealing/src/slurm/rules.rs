@@ -6,6 +6,7 @@ use pleach_scheduler::JobLabels;
 
 use super::config::{Each, Limit, Partition, Preempt, Qos, Scope, SlurmConfig};
 use super::factors::Facts;
+use super::features::{licences, matching};
 use super::limits::{Allowed, Usage};
 use super::nodes::{NodeSet, Nodes, Room};
 use super::schedule::{Group, State, Waiting};
@@ -68,6 +69,7 @@ impl Rules {
         let usage = Usage::of(self.limits.clone());
         let mut state = State::new(self.nodes.clone(), usage, self.partitions.clone());
         state.groups = self.groups_of_jobs();
+        state.licences = self.config.licences.values().copied().collect();
         state
     }
 
@@ -126,6 +128,32 @@ impl Rules {
     pub fn partition(&self, name: &str) -> usize {
         let mut all = self.config.partitions.iter();
         all.position(|partition| partition.name == name).unwrap_or(0)
+    }
+
+    /// The nodes that a job may have: those of its partition with the features for which it asks. What is no rule about single nodes
+    /// bounds nothing.
+    #[must_use]
+    pub fn among(&self, partition: usize, labels: JobLabels<'_>) -> NodeSet {
+        let mut among = self.partitions[partition].clone();
+        if let Some(has) = matching(labels.constraint, &self.config.features) {
+            among.keep(&NodeSet::of(
+                (0..).zip(has).filter(|(_, has)| *has).map(|(node, _)| node),
+            ));
+        }
+        among
+    }
+
+    /// The licences that a job takes, by their places in [`State::licences`]. The list says that it ran: of those that are not known
+    /// here, or too few, it takes none.
+    #[must_use]
+    pub fn licences(&self, labels: JobLabels<'_>) -> Vec<(usize, u64)> {
+        let asked = licences(labels.licences).unwrap_or_default();
+        let place = |(name, num): &(&str, u64)| {
+            let mut all = self.config.licences.iter().enumerate();
+            all.find(|(_, (known, most))| known == name && num <= *most)
+                .map(|(place, _)| (place, *num))
+        };
+        asked.iter().filter_map(place).collect()
     }
 
     /// `PriorityTier` of a partition.

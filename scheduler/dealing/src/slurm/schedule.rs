@@ -20,6 +20,10 @@ pub struct Waiting {
     pub ask: Ask,
     /// Its partition.
     pub partition: usize,
+    /// The nodes of it that it may have.
+    pub among: NodeSet,
+    /// Licences that it takes: (place in [`State::licences`], how many).
+    pub licences: Vec<(usize, u64)>,
     /// Its group among those of [`State::groups`].
     pub group: usize,
     /// Its time limit, s.
@@ -38,6 +42,7 @@ pub(super) struct Running {
     pub(super) ask: Ask,
     pub(super) on: Vec<usize>,
     pub(super) counts: Vec<(usize, u32)>,
+    pub(super) licences: Vec<(usize, u64)>,
     set: NodeSet,
     end_s: i64,
 }
@@ -88,6 +93,8 @@ pub struct State {
     pub partitions: Vec<NodeSet>,
     /// Which jobs go for which; nothing: none for any.
     pub groups: Vec<Group>,
+    /// How many of each licence are free.
+    pub licences: Vec<u64>,
     pub(super) running: Vec<Running>,
 }
 
@@ -100,6 +107,7 @@ impl State {
             usage,
             partitions,
             groups: Vec::new(),
+            licences: Vec::new(),
             running: Vec::new(),
         }
     }
@@ -108,6 +116,9 @@ impl State {
     pub fn run(&mut self, job: &Waiting, on: Vec<usize>, end_s: i64) {
         self.nodes.take(&job.ask, &on);
         self.usage.add(&job.ask, &job.counts);
+        for (place, num) in &job.licences {
+            self.licences[*place] = self.licences[*place].saturating_sub(*num);
+        }
         let set = NodeSet::of(on.iter().copied());
         self.running.push(Running {
             job: job.job,
@@ -115,9 +126,17 @@ impl State {
             ask: job.ask,
             on,
             counts: job.counts.clone(),
+            licences: job.licences.clone(),
             set,
             end_s,
         });
+    }
+
+    /// Whether limits and licences let a job start. One that they do not is passed over: it closes nothing and is not planned, as
+    /// without `bf_licenses` (`license_job_test` of Slurm 22.05).
+    fn allows(&self, job: &Waiting) -> bool {
+        let has = |(place, num): &(usize, u64)| self.licences[*place] >= *num;
+        self.usage.allows(&job.ask, &job.bounds) && job.licences.iter().all(has)
     }
 
     /// Starts a job now, once those have gone that go for it.
@@ -140,14 +159,14 @@ impl State {
         let mut shut = vec![false; self.partitions.len()];
         let (mut started, mut num_tested) = (Vec::new(), 0);
         for job in order {
-            if shut[job.partition] || !self.usage.allows(&job.ask, &job.bounds) {
+            if shut[job.partition] || !self.allows(job) {
                 continue;
             }
             num_tested += 1;
             if num_tested > bounds.main_jobs {
                 break;
             }
-            match self.room(job, &open.and(&self.partitions[job.partition])) {
+            match self.room(job, &open.and(&job.among)) {
                 Some(room) => started.push(self.start(job, room, now_s)),
                 None => {
                     shut[job.partition] = true;
@@ -166,7 +185,7 @@ impl State {
         let mut ends = Ends::of(&self.running);
         let (mut plans, mut num_tested) = (Vec::new(), 0);
         for job in order {
-            if !self.usage.allows(&job.ask, &job.bounds) {
+            if !self.allows(job) {
                 continue;
             }
             if num_tested >= bounds.backfill_jobs {
@@ -175,7 +194,7 @@ impl State {
             let mut is_counted = false;
             let mut next = Some(now_s);
             while let Some(at_s) = next {
-                let (free, later) = map.free(job, &self.partitions[job.partition], at_s);
+                let (free, later) = map.free(job, at_s);
                 next = later;
                 if free.num() < job.ask.nodes as usize {
                     continue;
@@ -312,13 +331,13 @@ impl Map {
     }
 
     /// The nodes that a job could have from an instant on for all of its limit, and the next instant at which there may be more.
-    fn free(&self, job: &Waiting, partition: &NodeSet, at_s: i64) -> (NodeSet, Option<i64>) {
-        let (mut free, mut later) = (partition.clone(), None);
+    fn free(&self, job: &Waiting, at_s: i64) -> (NodeSet, Option<i64>) {
+        let (mut free, mut later) = (job.among.clone(), None);
         for (place, span) in self.spans.iter().enumerate() {
             if span.to_s > at_s
                 && later.is_none()
                 && let Some(next) = self.spans.get(place + 1)
-                && !partition.and(&next.free).is_in(&free.and(&span.free))
+                && !job.among.and(&next.free).is_in(&free.and(&span.free))
             {
                 later = Some(span.to_s);
             }

@@ -47,6 +47,8 @@ pub const OBSERVED_COLUMNS: [&str; 5] = [
     "partition",
     "qos",
 ];
+/// What of [`Observed`](crate::Observed) a job asks of its site; each written where some job asks for it.
+pub const WISH_COLUMNS: [&str; 2] = ["constraint", "licences"];
 /// [`Observed::held_s`](crate::Observed::held_s); written where some job has one.
 pub const HELD_COLUMN: &str = "observed_held_s";
 /// Columns that a file must have.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pleach_tables::{Column, Values, to_parquet};
 
-use super::{COLUMNS, HELD_COLUMN, OBSERVED_COLUMNS, RESOURCE_COLUMNS, TASK_COLUMNS};
+use super::{COLUMNS, HELD_COLUMN, OBSERVED_COLUMNS, RESOURCE_COLUMNS, TASK_COLUMNS, WISH_COLUMNS};
 use crate::Error;
 use crate::{JobSpec, Workload};
 
@@ -62,6 +62,12 @@ impl Workload {
         }
         if self.has_observed() {
             columns.extend(OBSERVED_COLUMNS.into_iter().zip(observed).map(column));
+        }
+        for place in self.wishes() {
+            let wish = Values::OptionalText(Box::new(move |job: &JobSpec| {
+                Some(job.observed.as_deref()?.wishes()[place])
+            }));
+            columns.push(column((WISH_COLUMNS[place], wish)));
         }
         if self.has_held() {
             let held =

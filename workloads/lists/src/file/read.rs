@@ -11,8 +11,8 @@ use pleach_scheduler::{Problem, Tasks, Time};
 
 use super::trainings::TrainingEntry;
 use super::{
-    HELD_COLUMN, OBSERVED_COLUMNS, REQUIRED, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, sidecar_beside,
-    sidecar_path,
+    HELD_COLUMN, OBSERVED_COLUMNS, REQUIRED, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, WISH_COLUMNS,
+    sidecar_beside, sidecar_path,
 };
 use crate::Error;
 use crate::import::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
@@ -217,6 +217,7 @@ fn read_resources(table: &Table) -> Result<Resources, Error> {
 /// How the present row's job went at its site; none where the columns are absent or its start is empty.
 fn read_observed(table: &Table) -> Result<Option<Box<Observed>>, Error> {
     let [start, end, nodes, partition, qos] = OBSERVED_COLUMNS.map(|name| table.column(name));
+    let [constraint, licences] = WISH_COLUMNS.map(|name| table.column(name));
     let fix = "give seconds from the start of the workload or leave it empty";
     let time = |column| table.optional(column, 0.0, OBSERVED_S_MAX, fix);
     let Some(start_s) = time(start)? else {
@@ -229,6 +230,8 @@ fn read_observed(table: &Table) -> Result<Option<Box<Observed>>, Error> {
         nodes: text(nodes),
         partition: text(partition),
         qos: text(qos),
+        constraint: text(constraint),
+        licences: text(licences),
         held_s: time(table.column(HELD_COLUMN))?.unwrap_or(0.0),
     })))
 }

@@ -73,8 +73,17 @@ pub(super) fn any_job() -> impl Strategy<Value = crate::JobSpec> {
                         end: (submit % 2 == 0).then_some(Time(submit + 7_000_001)),
                         nodes: "g[1-3,7],h01".into(),
                         partition: "long, \"old\"".into(),
-                        qos: String::new(),
-                        held_s: 0.0,
+                        constraint: if submit % 5 == 0 {
+                            "a&(b|c)".into()
+                        } else {
+                            String::new()
+                        },
+                        licences: if submit % 7 == 0 {
+                            "x:1,y".into()
+                        } else {
+                            String::new()
+                        },
+                        ..crate::Observed::default()
                     })
                 }),
             }

@@ -11,7 +11,10 @@ use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::Resources;
 use pleach_tables::{is_gzip_name, is_parquet_name, quoted, replace};
 
-use super::{COLUMNS, HELD_COLUMN, OBSERVED_COLUMNS, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, sidecar_path};
+use super::{
+    COLUMNS, HELD_COLUMN, OBSERVED_COLUMNS, RESOURCE_COLUMNS, Sidecar, TASK_COLUMNS, WISH_COLUMNS,
+    sidecar_path,
+};
 use crate::Error;
 use crate::{JobSpec, Observed, Workload, config, is_printable};
 
@@ -110,6 +113,10 @@ impl Workload {
         if has_observed {
             write!(out, ",{}", OBSERVED_COLUMNS.join(","))?;
         }
+        let wishes = self.wishes();
+        for place in &wishes {
+            write!(out, ",{}", WISH_COLUMNS[*place])?;
+        }
         let has_held = self.has_held();
         if has_held {
             write!(out, ",{HELD_COLUMN}")?;
@@ -146,6 +153,10 @@ impl Workload {
             if has_observed {
                 write_observed(out, job.observed.as_deref())?;
             }
+            for place in &wishes {
+                let wish = job.observed.as_deref().map_or("", |seen| seen.wishes()[*place]);
+                write!(out, ",{}", quoted(wish))?;
+            }
             if has_held {
                 let held_s = job.observed.as_deref().map(|seen| seen.held_s);
                 write!(
@@ -171,6 +182,15 @@ impl Workload {
     /// Whether it is known of some job how it went; then the file has [`OBSERVED_COLUMNS`].
     pub(super) fn has_observed(&self) -> bool {
         self.jobs.iter().any(|job| job.observed.is_some())
+    }
+
+    /// Which of [`WISH_COLUMNS`] the file has: for those some job asks.
+    pub(super) fn wishes(&self) -> Vec<usize> {
+        let has = |place: &usize| {
+            let mut seen = self.jobs.iter().filter_map(|job| job.observed.as_deref());
+            seen.any(|observed| !observed.wishes()[*place].is_empty())
+        };
+        (0..WISH_COLUMNS.len()).filter(has).collect()
     }
 
     /// Whether some job was submitted before it was eligible; then the file has [`HELD_COLUMN`].

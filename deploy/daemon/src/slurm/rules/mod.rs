@@ -3,7 +3,6 @@
 //! What is not read here Slurm judges at the start: it passes the job over, and the others start.
 
 mod book;
-pub(crate) mod features;
 mod licences;
 mod limits;
 mod partition;
@@ -11,6 +10,7 @@ mod partition;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use pleach_dealing::slurm;
 use pleach_scheduler::ExternalId;
 
 use self::book::Book;
@@ -244,7 +244,7 @@ impl<'a> Rules<'a> {
             of_limits = self.limits.note(&payer, book);
         }
         let never = never.or(of_limits);
-        for (name, num) in licences::asked(asked.wishes.licences).unwrap_or_default() {
+        for (name, num) in slurm::licences(asked.wishes.licences).unwrap_or_default() {
             let left = self.licences.get(name).copied().unwrap_or(u64::MAX);
             book.takes(&format!("licences {name}"), left, num);
         }
@@ -265,10 +265,10 @@ impl<'a> Rules<'a> {
             let why = "is of another size than most, and it asks for nodes of its own";
             book.closes(others, why.to_owned());
         }
-        if !is_null(wanted) && features::matching(wanted, &[]).is_some() {
+        if !is_null(wanted) && slurm::matching::<&str>(wanted, &[]).is_some() {
             let (names, features) = (&self.names, &self.features);
             let closed = self.lacking.entry(wanted).or_insert_with(|| {
-                let has = features::matching(wanted, features).unwrap_or_default();
+                let has = slurm::matching(wanted, features).unwrap_or_default();
                 let lacks = names.iter().zip(has).filter(|(_, has)| !has);
                 fold(lacks.map(|(name, _)| *name))
             });

@@ -176,6 +176,8 @@ impl Placing {
                 nodes: row.nodes.clone(),
                 partition: row.partition.clone().unwrap_or_default(),
                 qos: row.qos.clone().unwrap_or_default(),
+                constraint: row.constraint.clone().unwrap_or_default(),
+                licences: row.licences.clone().unwrap_or_default(),
                 held_s,
             })
         });

@@ -46,6 +46,10 @@ pub enum Role {
     Partition,
     /// Quality of service.
     Qos,
+    /// Features that its nodes must have.
+    Constraint,
+    /// Licences that it holds.
+    Licences,
 }
 
 impl Role {

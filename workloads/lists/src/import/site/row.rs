@@ -69,6 +69,8 @@ pub(super) struct Facts<'a> {
     pub state: &'a str,
     pub partition: &'a str,
     pub qos: &'a str,
+    pub constraint: &'a str,
+    pub licences: &'a str,
 }
 
 /// A run of a job, or of a component of one.
@@ -98,6 +100,8 @@ pub(super) struct Row {
     pub class: Option<String>,
     pub partition: Option<String>,
     pub qos: Option<String>,
+    pub constraint: Option<String>,
+    pub licences: Option<String>,
     /// What could not be read, and what was taken instead.
     pub mended: Vec<&'static str>,
 }
@@ -201,6 +205,8 @@ impl<'a> Reader<'a> {
             class: tidy(facts.class),
             partition: tidy(facts.partition),
             qos: tidy(facts.qos),
+            constraint: tidy(facts.constraint),
+            licences: tidy(facts.licences),
             mended,
         })
     }

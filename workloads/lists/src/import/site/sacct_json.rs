@@ -73,6 +73,8 @@ struct Job {
     user: Word,
     partition: Word,
     qos: Word,
+    constraints: Word,
+    licenses: Word,
     nodes: Word,
     array: Array,
     het: Het,
@@ -227,6 +229,8 @@ fn row(line: u64, job: &Job, reader: &mut Reader<'_>) -> Result<super::row::Row,
         state: &job.state.current.0,
         partition: &job.partition.0,
         qos: &job.qos.0,
+        constraint: &job.constraints.0,
+        licences: &job.licenses.0,
     };
     reader.row(line, &facts)
 }

@@ -93,6 +93,8 @@ pub(super) fn read(
             state: text(Role::State),
             partition: text(Role::Partition),
             qos: text(Role::Qos),
+            constraint: text(Role::Constraint),
+            licences: text(Role::Licences),
         };
         match reader.row(table.line(), &facts) {
             Ok(mut row) => {

@@ -428,7 +428,7 @@ fn types_come_from_requests_partitions_and_nodes_and_speeds_from_the_mapping() {
 fn json_tells_of_the_same_job_in_old_and_new_releases() {
     let new = r#"{"meta": {"plugin": {}}, "errors": [], "jobs": [
         {"job_id": 43, "account": "vision", "user": "ann", "partition": "gpu", "qos": "normal", "nodes": "g[1-2]",
-         "array": {"job_id": 42, "task_id": {"set": true, "infinite": false, "number": 7}, "task": ""},
+         "constraints": "nvlink&a100", "licenses": "matlab:1", "array": {"job_id": 42, "task_id": {"set": true, "infinite": false, "number": 7}, "task": ""},
          "het": {"job_id": 0, "job_offset": {"set": false, "infinite": false, "number": 0}},
          "state": {"current": ["COMPLETED"], "reason": "None"},
          "time": {"submission": 1709287200, "eligible": 1709287200, "start": 1709290800, "end": 1709294400, "elapsed": 3600,
@@ -449,7 +449,11 @@ fn json_tells_of_the_same_job_in_old_and_new_releases() {
         (job.estimate_s, job.resources.tasks),
         (Some(86_400.0), Tasks::of(8))
     );
-    assert_eq!(job.observed.as_deref().unwrap().nodes, "g[1-2]");
+    let seen = job.observed.as_deref().unwrap();
+    assert_eq!(
+        [&seen.nodes, &seen.constraint, &seen.licences],
+        ["g[1-2]", "nvlink&a100", "matlab:1"]
+    );
     assert_eq!(told.report.account.rows_of("never began"), 1);
     let old = new
         .replace(r#"{"set": true, "infinite": false, "number": 7}"#, "7")
@@ -463,14 +467,19 @@ fn json_tells_of_the_same_job_in_old_and_new_releases() {
 
 #[test]
 fn any_table_is_read_by_its_names_or_by_a_mapping() {
-    let text = "id;submitted at;started at;finished at;gpus;project;status\n\
-                a;13.03.2024 08:00;13.03.2024 08:30;13.03.2024 09:30;4;vision;Succeeded\n";
+    let text = "id;submitted at;started at;finished at;gpus;project;status;constraints;licenses\n\
+                a;13.03.2024 08:00;13.03.2024 08:30;13.03.2024 09:30;4;vision;Succeeded;nvlink;ansys\n";
     let told = read(text);
     assert_eq!(told.report.format, Format::Table);
     let job = &told.workload.jobs[0];
     assert_eq!(
         (job.num_gpus, job.run_time_s, job.outcome),
         (4, 3600.0, Outcome::Completed)
+    );
+    let seen = job.observed.as_deref().unwrap();
+    assert_eq!(
+        (seen.constraint.as_str(), seen.licences.as_str()),
+        ("nvlink", "ansys")
     );
     assert_eq!(told.mapping.unwrap().time_format, "%d.%m.%Y %H:%M");
     let strange = "wann;wie lange;wie viele\n13.03.2024 08:00;60;4\n";

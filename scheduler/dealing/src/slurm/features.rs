@@ -1,4 +1,4 @@
-//! Features that jobs ask of nodes: `nvme&(a|b)`, as `--constraint` takes them.
+//! Features that jobs ask of nodes, `nvme&(a|b)`, as `--constraint` takes them, and licences, `matlab:1,ansys`, as `--licenses`.
 //!
 //! Of a set of which all nodes must have the same member (`[a|b]`) a node has to have one. Counts (`a*2`) and negation are no rule about
 //! single nodes and not read: Slurm alone judges them.
@@ -7,18 +7,34 @@
 const DEPTH_MAX: usize = 16;
 
 /// Which of some nodes have what is asked, by their features; none of a text that is no rule about single nodes.
-pub(crate) fn matching(asked: &str, nodes: &[Vec<&str>]) -> Option<Vec<bool>> {
+#[must_use]
+pub fn matching<S: AsRef<str>>(asked: &str, nodes: &[Vec<S>]) -> Option<Vec<bool>> {
     let mut parser = Parser { rest: asked, nodes };
     let found = parser.any(0)?;
     parser.rest.is_empty().then_some(found)
 }
 
-struct Parser<'a> {
-    rest: &'a str,
-    nodes: &'a [Vec<&'a str>],
+/// Licences with their numbers, of a text such as `matlab:1,ansys` or `matlab@server:2`; none where any of several will do, which is no
+/// sum.
+#[must_use]
+pub fn licences(text: &str) -> Option<Vec<(&str, u64)>> {
+    if matches!(text, "" | "(null)" | "N/A") {
+        return Some(Vec::new());
+    }
+    let entries = text.split([',', ';']).map(|entry| {
+        let (name, num) = entry.rsplit_once(':').unwrap_or((entry, "1"));
+        let is_name = !name.is_empty() && !name.contains(['|', ':', ' ']);
+        is_name.then_some((name, num.parse().ok()?))
+    });
+    entries.collect()
 }
 
-impl Parser<'_> {
+struct Parser<'a, S> {
+    rest: &'a str,
+    nodes: &'a [Vec<S>],
+}
+
+impl<S: AsRef<str>> Parser<'_, S> {
     fn take(&mut self, word: char) -> bool {
         let rest = self.rest.strip_prefix(word);
         self.rest = rest.unwrap_or(self.rest);
@@ -56,7 +72,7 @@ impl Parser<'_> {
         let end = self.rest.find(|c| !is_name(c)).unwrap_or(self.rest.len());
         let (name, rest) = self.rest.split_at(end);
         self.rest = rest;
-        let has = |features: &Vec<&str>| features.contains(&name);
+        let has = |features: &Vec<S>| features.iter().any(|of| of.as_ref() == name);
         (!name.is_empty()).then(|| self.nodes.iter().map(has).collect())
     }
 }
@@ -95,6 +111,15 @@ mod tests {
             &"(".repeat(1000),
         ] {
             assert_eq!(of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn licences_are_asked_as_slurm_asks_for_them() {
+        assert_eq!(licences("matlab:2,ansys").unwrap(), [("matlab", 2), ("ansys", 1)]);
+        assert_eq!(licences("(null)").unwrap(), []);
+        for text in ["a|b", "a:x", ",", ":1"] {
+            assert_eq!(licences(text), None, "{text}");
         }
     }
 }

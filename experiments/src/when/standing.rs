@@ -33,10 +33,7 @@ pub(super) fn standing(mut workload: Workload) -> Workload {
             Box::new(Observed {
                 start: later,
                 end: Some(later),
-                nodes: String::new(),
-                partition: String::new(),
-                qos: String::new(),
-                held_s: 0.0,
+                ..Observed::default()
             })
         });
     }

@@ -18,8 +18,8 @@ def test_an_answer_is_that_of_the_command(jobs, tmp_path):
     path = tmp_path / "list.csv"
     jobs.write(path)
     out = tmp_path / "answer.json"
-    words = ["when", str(path), "--gpus", "8", "--time", "12h", "--policy", "easy", "--json", str(out), "--quiet", "--seed", "5"]
-    assert command_line(words) == 0
+    words = ["pleach", "when", str(path), "--gpus", "8", "--time", "12h", "--policy", "easy", "--seed", "5"]
+    assert command_line([*words, "--json", str(out), "--quiet"]) == 0
     job = {"gpus": 8, "time_s": 43200.0}
     for site in (path, jobs):
         answer = pleach.when(site, job, policy="easy", seed=5)

@@ -382,13 +382,15 @@ impl Planner for Kubernetes {
         let now = cluster.now();
         self.follow(cluster);
         if self.stuck_at(cluster).is_some_and(|at| at <= now) {
-            let last = self.jobs.iter().rev().find(|(_, pods)| pods.is_in_parts());
-            if let Some((id, mut pods)) = last.map(|(id, pods)| (*id, pods.clone())) {
+            let in_parts = self.jobs.iter().filter(|(_, pods)| pods.is_in_parts());
+            let mut those: Vec<(JobId, Pods)> = in_parts.map(|(id, pods)| (*id, pods.clone())).collect();
+            // The first stays and is tried before what comes anew: were only the last taken off, it could take the same parts again.
+            let stays = usize::from(those.len() > 1);
+            for (id, mut pods) in those.drain(stays..) {
                 self.take_off(id, &mut pods, |_, _| true, now);
                 self.jobs.insert(id, pods);
-                // The others are tried before it.
-                self.wake(now);
             }
+            self.wake(now);
         }
         if self.take_due(now) {
             self.pass(cluster);

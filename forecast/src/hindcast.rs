@@ -84,6 +84,23 @@ impl<'a> Asked<'a> {
         self.until_seen(at, is_taken, &mut |_, _, _| Ok(()))
     }
 
+    /// Shows the queue of a record as it stands.
+    pub fn look<R>(&self, now: &Now<'_>, see: impl FnOnce(&Scene<'_>) -> R) -> R {
+        let present = now.present();
+        let site = Site {
+            workload: self.workload,
+            sim: self.sim,
+            policy: self.policy,
+            estimates: now.estimates(),
+        };
+        see(&Scene {
+            site: &site,
+            past: &now.past,
+            present: &present,
+            free: now.free(),
+        })
+    }
+
     /// The same, and shows each forecast with the queue and what was learned when its job came.
     ///
     /// # Errors
@@ -146,45 +163,32 @@ impl<'a> Asked<'a> {
         }
         let at_s = now.at.as_secs_f64();
         now.learner.refit(at_s);
-        let present = now.present();
-        let numbers: BTreeMap<usize, usize> = present.waiting.iter().copied().zip(0..).collect();
-        let estimates = now.estimates();
-        let site = Site {
-            workload: self.workload,
-            sim: self.sim,
-            policy: self.policy,
-            estimates,
-        };
-        let scene = Scene {
-            site: &site,
-            past: &now.past,
-            present: &present,
-            free: now.free(),
-        };
-        // What the tables have no room for does not wait here.
-        let known = taken
-            .iter()
-            .filter_map(|job| Some((*job, *numbers.get(job)?, wait_of(self.workload, *job)?)));
-        let known: Vec<(usize, usize, f64)> = known.collect();
-        let subjects: Vec<Subject<'_>> = known.iter().map(|of| Subject::Waits(of.1)).collect();
-        let seed = self.seed.child("hindcast", taken[0] as u64);
-        let bares = scene.bares(&subjects, self.num_replays, seed)?;
-        let of = |((job, _, wait_s), bare): ((usize, usize, f64), Bare)| {
-            let (raw, stated) = now.learner.state(&bare);
-            Case {
-                job,
-                at_s,
-                raw,
-                stated,
-                method: now.learner.method(self.method),
-                bare,
-                wait_s,
-            }
-        };
-        let found: Vec<Case> = known.into_iter().zip(bares).map(of).collect();
-        found
-            .iter()
-            .try_for_each(|case| see(&scene, &now.learner, case))?;
+        let found = self.look(now, |scene| {
+            let numbers: BTreeMap<usize, usize> = scene.present.waiting.iter().copied().zip(0..).collect();
+            // What the tables have no room for does not wait here.
+            let known = taken
+                .iter()
+                .filter_map(|job| Some((*job, *numbers.get(job)?, wait_of(self.workload, *job)?)));
+            let known: Vec<(usize, usize, f64)> = known.collect();
+            let subjects: Vec<Subject<'_>> = known.iter().map(|of| Subject::Waits(of.1)).collect();
+            let seed = self.seed.child("hindcast", taken[0] as u64);
+            let bares = scene.bares(&subjects, self.num_replays, seed)?;
+            let of = |((job, _, wait_s), bare): ((usize, usize, f64), Bare)| {
+                let (raw, stated) = now.learner.state(&bare);
+                Case {
+                    job,
+                    at_s,
+                    raw,
+                    stated,
+                    method: now.learner.method(self.method),
+                    bare,
+                    wait_s,
+                }
+            };
+            let found: Vec<Case> = known.into_iter().zip(bares).map(of).collect();
+            found.iter().try_for_each(|case| see(scene, &now.learner, case))?;
+            Ok::<Vec<Case>, Error>(found)
+        })?;
         found.into_iter().for_each(|case| now.learner.add(case));
         Ok(())
     }

@@ -55,15 +55,19 @@ impl Who {
         if self.limit_s > 0.0 { self.limit_s } else { 1.0 }
     }
 
-    /// Kinds that it belongs to, the narrowest first.
-    fn kinds(self) -> [(u8, u32, u8, u32); 5] {
-        let limit = self.limit_s as u32;
+    /// Kinds that it belongs to, the narrowest first: those in which run times are parts of limits, where it has one, or those in
+    /// which they are seconds.
+    fn kinds(self, is_part: bool) -> [(u8, u32, u8, u32); 5] {
+        let (limit, unit) = match is_part {
+            true => ((self.limit_s as u32).max(1), 1),
+            false => (0, 0),
+        };
         [
             (0, self.user, self.size, limit),
-            (1, self.user, self.size, 0),
-            (2, self.user, 0, 0),
-            (3, 0, self.size, 0),
-            (4, 0, 0, 0),
+            (1, self.user, self.size, unit),
+            (2, self.user, 0, unit),
+            (3, 0, self.size, unit),
+            (4, 0, 0, unit),
         ]
     }
 }
@@ -126,10 +130,13 @@ impl Past {
     /// A job of the list has ended after so long a run, s.
     pub fn ended(&mut self, job: usize, run_s: f64) {
         let who = self.who[job];
-        for kind in who.kinds() {
-            self.pools.entry(kind).or_default().add(run_s / who.scale(), LAST);
+        for kind in who.kinds(false) {
+            self.pools.entry(kind).or_default().add(run_s, LAST);
         }
         if who.limit_s > 0.0 {
+            for kind in who.kinds(true) {
+                self.pools.entry(kind).or_default().add(run_s / who.limit_s, LAST);
+            }
             self.num_limited += 1;
             self.num_kept += usize::from(run_s <= who.limit_s * GRACE);
         }
@@ -171,7 +178,11 @@ impl Past {
         let binds = self.num_kept as f64 >= KEPT * self.num_limited as f64;
         let is_limited = who.limit_s > 0.0 && binds;
         Runs {
-            known: who.kinds().iter().find_map(of).unwrap_or_default(),
+            known: who
+                .kinds(who.limit_s > 0.0)
+                .iter()
+                .find_map(of)
+                .unwrap_or_default(),
             scale: who.scale(),
             age_s,
             most_s: is_limited.then_some(who.limit_s),

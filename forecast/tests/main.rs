@@ -60,23 +60,6 @@ fn asked<'a>(workload: &'a Workload, sim: &'a SimConfig, policy: &'a PolicySpec)
     }
 }
 
-/// Calls with the scene at an instant.
-fn at<'a>(asked: &Asked<'a>, now: &'a Now<'a>, look: impl FnOnce(&Scene<'_>)) {
-    let present = now.present();
-    let site = Site {
-        workload: asked.workload,
-        sim: asked.sim,
-        policy: asked.policy,
-        estimates: now.estimates(),
-    };
-    look(&Scene {
-        site: &site,
-        past: &now.past,
-        present: &present,
-        free: now.free(),
-    });
-}
-
 #[test]
 fn with_true_run_times_and_arrivals_a_replay_is_the_truth_job_by_job() {
     for name in ["easy", "fifo", "fifo-skip"] {
@@ -87,7 +70,7 @@ fn with_true_run_times_and_arrivals_a_replay_is_the_truth_job_by_job() {
         for number in [60, 120, 180, 240] {
             let instant = workload.jobs[number].submit;
             let now = asked.until(instant, |_| false).unwrap();
-            at(&asked, &now, |scene| {
+            asked.look(&now, |scene| {
                 let truth = Draws::truth(scene.site, scene.present);
                 let targets: Vec<usize> = (0..scene.present.waiting.len()).collect();
                 let starts_s = scene
@@ -160,7 +143,7 @@ fn nothing_that_is_known_later_alone_changes_a_forecast() {
             let asked = asked(workload, &sim, &policy);
             let now = asked.until(instant, |job| job % 10 == 0).unwrap();
             let mut found: Vec<Bare> = now.learner.cases().iter().map(|case| case.bare.clone()).collect();
-            at(&asked, &now, |scene| {
+            asked.look(&now, |scene| {
                 let all = 0..scene.present.waiting.len();
                 found.extend(
                     scene
@@ -195,7 +178,7 @@ fn a_renewed_forecast_never_lies_in_the_past() {
         let now = asked
             .until(submit + Time::from_secs_f64(wait_s * part), |job| job % 10 == 0)
             .unwrap();
-        at(&asked, &now, |scene| {
+        asked.look(&now, |scene| {
             let number = scene
                 .present
                 .waiting
@@ -243,4 +226,31 @@ fn boosted_trees_find_the_quantiles_of_two_groups() {
         }
     }
     assert_eq!((quantile(&[1.0, 2.0, 4.0], 0.75), quantile(&[], 0.5)), (3.0, 0.0));
+}
+
+/// Jobs with limits run half of them, those without an hour: neither is taken for the other.
+#[test]
+fn run_times_of_jobs_with_and_without_limits_are_apart() {
+    let (mut workload, _) = list("easy", 200, 5);
+    for (number, job) in workload.jobs.iter_mut().enumerate() {
+        let has_limit = number % 2 == 0;
+        job.estimate_s = has_limit.then_some(20_000.0);
+        job.run_time_s = if has_limit { 10_000.0 } else { 3600.0 };
+    }
+    let mut past = pleach_forecast::past::Past::of(&workload);
+    for (job, spec) in workload.jobs.iter().enumerate() {
+        past.ended(job, spec.run_time_s);
+    }
+    let of = |job: usize, limit_s: f64| {
+        let who = pleach_forecast::past::Who {
+            limit_s,
+            ..past.who(job)
+        };
+        past.runs(who, 0.0).at(0.5)
+    };
+    assert_eq!(of(0, 20_000.0), 10_000.0);
+    // Of another limit than any: as large a part of it.
+    assert_eq!(of(0, 4000.0), 2000.0);
+    // Without one it may be any of them.
+    assert!([3600.0, 10_000.0].contains(&of(1, 0.0)), "{}", of(1, 0.0));
 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use pleach_env::workload::Workload;
-use pleach_forecast::case::{Bare, Scene, Subject};
+use pleach_forecast::case::{Bare, Subject};
 use pleach_forecast::hindcast::Asked;
 use pleach_forecast::learn::Learner;
-use pleach_forecast::replay::Site;
 use pleach_scheduler::Time;
 use serde_json::{Value, json};
 
@@ -65,27 +64,16 @@ pub fn starts(
         None => learned(asked, at_s, (DAYS, LEARNED_MAX), &mut |_, _, _| Ok(()), watcher)?,
     };
     let (_, _, learner) = kept.insert(known.unwrap_or_else(|| (at_s, zero_s, now.learner.clone())));
-    let present = now.present();
-    let site = Site {
-        workload,
-        sim: asked.sim,
-        policy: asked.policy,
-        estimates: now.estimates(),
-    };
-    let scene = Scene {
-        site: &site,
-        past: &now.past,
-        present: &present,
-        free: now.free(),
-    };
+    let waiting = now.present().waiting;
+    let num_waiting = waiting.len().min(ROWS_MAX);
     let asks = asks(workload);
-    let new = asks
-        .iter()
-        .map(|ask| ask.with_alternatives(workload).1.remove(0).1);
-    let num_waiting = present.waiting.len().min(ROWS_MAX);
-    let mut subjects: Vec<Subject<'_>> = (0..num_waiting).map(Subject::Waits).collect();
-    subjects.extend(new.map(|spec| subject(&scene, &spec)));
-    let bares = scene.bares(&subjects, REPLAYS, asked.seed.child("when", 0))?;
+    let bares = asked.look(&now, |scene| {
+        let new = asks
+            .iter()
+            .map(|ask| subject(scene, &ask.with_alternatives(workload).1.remove(0).1));
+        let subjects: Vec<Subject<'_>> = (0..num_waiting).map(Subject::Waits).chain(new).collect();
+        scene.bares(&subjects, REPLAYS, asked.seed.child("when", 0))
+    })?;
     let method = learner.method(asked.method);
     let of = |bare: &Bare| {
         let of = Forecast::of(String::new(), &learner.state(bare).1[method as usize], bare);
@@ -93,7 +81,7 @@ pub fn starts(
     };
     let mut found: Vec<Value> = bares.iter().map(of).collect();
     let of_requests = found.split_off(num_waiting);
-    let ids = present.waiting.iter().map(|job| &workload.jobs[*job].id);
+    let ids = waiting.iter().map(|job| &workload.jobs[*job].id);
     let requests = asks.iter().zip(of_requests);
     let request = |(ask, forecast): (&Ask, Value)| json!({ "gpus": ask.gpus, "time_s": ask.time_s, "forecast": forecast });
     let (held, num_held) = learner.held(at_s);

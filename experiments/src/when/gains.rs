@@ -17,7 +17,7 @@ use crate::evaluate::metric::show_seconds;
 /// Gangs that had to wait whose alternatives are played, at most. *Ours*.
 pub(super) const GANGS_MAX: usize = 150;
 
-/// Sums over gangs that had to wait, each as asked, with half the GPUs, half the time, and both.
+/// Means over gangs that had to wait, each as asked, with half the GPUs, half the time, and both.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Gains {
     /// Gangs.

@@ -216,26 +216,18 @@ pub fn when(asked: &Asked<'_>, at_s: Option<f64>, ask: &Ask, watcher: &Watcher) 
     };
     let now = learned(asked, at_s, (DAYS, LEARNED_MAX), &mut |_, _, _| Ok(()), watcher)?;
     let present = now.present();
-    let site = Site {
-        workload: &workload,
-        sim: asked.sim,
-        policy: asked.policy,
-        estimates: now.estimates(),
-    };
-    let scene = Scene {
-        site: &site,
-        past: &now.past,
-        present: &present,
-        free: now.free(),
-    };
-    let mut subjects: Vec<Subject<'_>> = asks.iter().map(|(_, spec)| subject(&scene, spec)).collect();
     let mut names: Vec<String> = asks.iter().map(|(what, _)| what.clone()).collect();
+    let mut that_waits = None;
     if let Some(id) = &ask.job {
         let (number, words) = waiting(&workload, &present, id)?;
-        subjects.push(Subject::Waits(number));
+        that_waits = Some(number);
         names.push(words);
     }
-    let bares = scene.bares(&subjects, REPLAYS, asked.seed.child("when", 0))?;
+    let bares = asked.look(&now, |scene| {
+        let new = asks.iter().map(|(_, spec)| subject(scene, spec));
+        let subjects: Vec<Subject<'_>> = new.chain(that_waits.map(Subject::Waits)).collect();
+        scene.bares(&subjects, REPLAYS, asked.seed.child("when", 0))
+    })?;
     let method = now.learner.method(asked.method);
     let of =
         |(what, bare): (String, &Bare)| Forecast::of(what, &now.learner.state(bare).1[method as usize], bare);

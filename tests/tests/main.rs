@@ -7,6 +7,7 @@ use std::sync::Once;
 mod certificates;
 mod doors;
 mod feature_page;
+mod forecasts;
 mod goldens;
 mod hostile;
 mod operator;

@@ -162,10 +162,16 @@ impl Served {
             None => requests.clone_from(&starts.requests),
         }
         let forecast = jobs.values().next().copied();
+        // Piece by piece: the others of a hundred thousand jobs are not copied for one answer.
         let some = Starts {
-            requests,
+            version: starts.version,
+            made_s: starts.made_s,
+            method: starts.method.clone(),
+            policy: starts.policy.clone(),
+            held: starts.held,
+            num_held: starts.num_held,
             jobs,
-            ..Starts::clone(starts)
+            requests,
         };
         let mut answer = serde_json::to_value(some).ok()?;
         answer["age_s"] = starts.age_s(now_s).into();

@@ -18,7 +18,7 @@ use pleach_forecast::hindcast::{Asked, Now, See};
 use pleach_forecast::learn::{Method, RESOLVED_MIN};
 use pleach_forecast::past::{Who, size};
 use pleach_forecast::record::Present;
-use pleach_forecast::replay::{Coming, Site};
+use pleach_forecast::replay::Coming;
 use pleach_forecast::score::{EIGHTY, LEVELS, MIDDLE, Quantiles};
 use pleach_scheduler::{Estimate, Provenance, Time};
 use serde::Serialize;

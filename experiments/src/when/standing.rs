@@ -48,10 +48,13 @@ mod tests {
 
     use super::*;
 
-    /// A list on four GPUs of jobs by their submission, start, end and run time, s.
-    fn list(jobs: &[(f64, Option<(f64, Option<f64>)>, f64)]) -> Workload {
+    /// Submission, start with end, and run time of a job, s.
+    type Row = (f64, Option<(f64, Option<f64>)>, f64);
+
+    /// A list on four GPUs of such jobs.
+    fn list(jobs: &[Row]) -> Workload {
         let at = Time::from_secs_f64;
-        let job = |(submit_s, seen, run_s): &(f64, Option<(f64, Option<f64>)>, f64)| JobSpec {
+        let job = |(submit_s, seen, run_s): &Row| JobSpec {
             observed: seen.map(|(start_s, end_s)| {
                 Box::new(Observed {
                     start: at(start_s),

@@ -181,6 +181,22 @@ fn help(text: &str) -> String {
     comments(kept, "///")
 }
 
+/// All comments of a source that stand on lines of their own, in their places.
+fn all_comments(text: &str) -> String {
+    let words = |line: &str| {
+        let comment = line.trim_start().strip_prefix("//").unwrap_or_default();
+        comment.trim_start_matches(['/', '!']).to_string() + "\n"
+    };
+    text.lines().map(words).collect()
+}
+
+/// The first folder of a source that has a manifest, for crates and their tests alike.
+fn crate_of(name: &str) -> String {
+    let folders = Path::new(name).ancestors().skip(1);
+    let mut crates = folders.filter(|folder| root().join(folder).join("Cargo.toml").exists());
+    crates.next().unwrap_or(Path::new("")).display().to_string()
+}
+
 /// The strings of a source, one paragraph each: what reports, refusals and logs say.
 fn strings(code: &str) -> String {
     let letters: Vec<char> = code.chars().collect();
@@ -228,7 +244,7 @@ fn strings(code: &str) -> String {
     found
 }
 
-/// Every fault by document, by front page of a crate, by `help of` and by `texts of` a crate.
+/// Every fault by document, by front page of a crate, by `help of`, `texts of` and `comments of` a crate.
 pub fn counted() -> BTreeMap<String, Vec<String>> {
     let mut counted: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let (mut documents, mut sources) = (Vec::new(), Vec::new());
@@ -243,13 +259,14 @@ pub fn counted() -> BTreeMap<String, Vec<String>> {
     }
     for path in sources {
         let name = path.strip_prefix(root()).unwrap().to_str().unwrap();
-        let Some(room) = product_room(name) else {
-            continue;
-        };
         let text = std::fs::read_to_string(&path).unwrap();
         let mut add = |entry: String, read: &str| {
             let found = faults(read).into_iter().map(|fault| format!("{name}, {fault}"));
             counted.entry(entry).or_default().extend(found);
+        };
+        add(format!("comments of {}", crate_of(name)), &all_comments(&text));
+        let Some(room) = product_room(name) else {
+            continue;
         };
         if name.ends_with("/src/lib.rs") {
             add(name.to_string(), &comments(text.lines(), "//!"));
@@ -290,5 +307,6 @@ fn persons_and_long_sentences_are_found_and_plain_ones_are_not() {
     let source = "/// What nobody reads.\nstruct Other;\n\n/// Says who waits.\n#[derive(Args)]\nstruct Flags {\n    \
                   /// The job.\n    job: u32,\n}\nfn a(b: &'static str) { say(\"one \\\n    two\", '\"', \"three\\nfour\"); } // \"five\"\n";
     assert_eq!(help(source).trim(), "Says who waits.\n\n\n The job.");
+    assert_eq!(all_comments(source).trim(), "What nobody reads.\n\n\n Says who waits.\n\n\n The job.");
     assert_eq!(strings(source), "one two\n\nthree\n\nfour\n\n");
 }

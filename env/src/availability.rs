@@ -65,7 +65,7 @@ pub struct NodeChange {
     pub node: NodeId,
     /// Its new state.
     pub state: NodeState,
-    /// Whether it fails, which nobody planned.
+    /// Whether this is a failure, not a planned change.
     pub is_failure: bool,
 }
 

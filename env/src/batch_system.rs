@@ -2,7 +2,7 @@
 //!
 //! A simulated scheduler decides at every event and its decisions happen at once. One that drives a batch system looks at it
 //! every few seconds, its jobs begin a moment after they were let go, and ends and failures come into sight later than they
-//! happen. Policies are told nothing of it: the tables count a job from the decision on, as the daemon for Slurm counts one that
+//! happen. Policies do not see these delays: the tables count a job from the decision on, as the daemon for Slurm counts one that
 //! was let go.
 //!
 //! Whether a job gets whole GPUs or a share of one is fixed before it starts, so such a cluster puts no whole-GPU jobs beside

@@ -1,12 +1,12 @@
 //! How wrong a scheduler is about speeds and costs: it plans with estimates, the world goes on at what is true.
 //!
 //! The true speed of a class on a GPU type is what the workload says; the scheduler believes it times a factor, drawn once for each
-//! pair. Software moves speeds too: a class runs below its speed by a part that is drawn anew each week, of which the scheduler is
-//! told nothing. What a start costs is drawn anew for every start around what is believed.
+//! pair. Software moves speeds too: a class runs below its speed by a part that is drawn anew each week, which the scheduler does
+//! not see. What a start costs is drawn anew for every start around what is believed.
 //!
-//! Whoever believes learns: when a job of a class has ended, the belief about the type of its last run moves towards the speed that
-//! was seen there, by one part in as many as were seen, the first belief among them, and by a fifth at least, because software
-//! moves on. In logarithms, so that the mean of equal errors either way is the truth.
+//! Beliefs about speeds are learned. When a job of a class has ended, the belief about the type of its last run moves towards the
+//! speed that was seen there. It moves by one part in as many as were seen, the first belief counted as one of them, and by a
+//! fifth at least, because software moves on. It moves in logarithms, so that the mean of equal errors either way is the truth.
 //!
 //! Not here: beliefs about costs that are learned; elastic jobs, whose speed is a goodput.
 
@@ -45,7 +45,7 @@ impl BeliefErrors {
     /// # Source
     /// The same model on the same GPUs differs by a factor of 1.06 to 2.9 between releases of one year on NVIDIA's pages for
     /// Megatron-Bridge; profiles are taken to know all of it but 10 to 15 %, of which this is the middle (*assumed*). Restarts after
-    /// failures scatter by about 30 % where nobody has to help (*assumed*).
+    /// failures scatter by about 30 % where no operator has to help (*assumed*).
     pub const MEASURED: BeliefErrors = BeliefErrors {
         rates: 0.12,
         drift: 0.10,
@@ -120,7 +120,7 @@ impl Truths {
         let believed = |(class, factors): (&ModelClass, &Vec<f64>)| {
             let speeds = class.speed.iter().zip(factors);
             let speed = speeds.map(|(speed, factor)| match *speed {
-                // It cannot run there, and everybody knows.
+                // The class cannot run there, and the scheduler knows it.
                 0.0 => 0.0,
                 speed => (speed * factor).clamp(1e-6, 1e6),
             });

@@ -46,7 +46,7 @@ pub enum WorkloadConfig {
         keep_running: bool,
     },
     /// One of these for every episode, drawn by its seed with equal chances: several loads, sizes of cluster, kinds of jobs
-    /// or hardware. What a cluster can do and what a scheduler is told is the same for all. One that is listed twice comes
+    /// or hardware. What a cluster can do and what its scheduler knows is the same for all. One that is listed twice comes
     /// twice as often.
     Mixture(Vec<WorkloadConfig>),
 }
@@ -123,7 +123,7 @@ impl WorkloadConfig {
 pub struct EnvConfig {
     /// Where episodes come from.
     pub workload: WorkloadConfig,
-    /// What the cluster can do and what the scheduler is told. Its seed is not used: the episode's seed decides.
+    /// What the cluster can do and what its scheduler knows. Its seed is not used: the episode's seed decides.
     pub sim: SimConfig,
     /// Candidates of a decision point.
     pub candidates: CandidateConfig,

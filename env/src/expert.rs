@@ -6,7 +6,7 @@
 //! with the same share of each. What no candidate does is passed over; where nothing is left of a plan that is not empty, the
 //! decision is not shown at all.
 //!
-//! Refused, by whoever chooses the planner: plans that stop running jobs, or that mix GPU types. No candidate does that.
+//! Planners that stop running jobs or mix GPU types are refused where a teacher is chosen: no candidate does that.
 
 use std::collections::VecDeque;
 

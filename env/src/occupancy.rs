@@ -3,7 +3,7 @@
 //! Both are questions of the Philly study (Jeon et al., USENIX ATC 2019): what a gang loses on more nodes (table 5), and
 //! why a large gang waits although a third of the GPUs is free: under 4.5 % of the nodes are then completely empty.
 //! Kept up to date node by node as jobs come and go, so an event costs O(nodes that a gang touches).
-//! A node that is not up counts as empty, and its GPUs that nobody may use as occupied.
+//! A node that is not up counts as empty, and those of its GPUs that no job may use as occupied.
 
 use std::collections::BTreeMap;
 

@@ -137,8 +137,8 @@ const ALL: [Registered; 22] = [
 ];
 
 impl EnvConfig {
-    /// What speed is measured in: philly-like gangs at load 1.5 on 256 GPUs, so that the queue grows; not registered, for nobody
-    /// learns there. With preemption decision points offer many candidates.
+    /// What speed is measured in: philly-like gangs at load 1.5 on 256 GPUs, so that the queue grows; not registered,
+    /// because no policy is trained in it. With preemption decision points offer many candidates.
     #[must_use]
     pub fn busy(preemption: bool) -> EnvConfig {
         let mut config = EnvConfig {

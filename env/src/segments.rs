@@ -1,6 +1,6 @@
-//! The account of who ran where and when, segment by segment, for the record of a schedule ([`pleach_tables::schedule`]).
+//! The account of which job ran where and when, segment by segment, for the record of a schedule ([`pleach_tables::schedule`]).
 //!
-//! Kept where somebody asked for it: a run is opened when its job gets GPUs, cut wherever its rate changes, and closed when the GPUs
+//! Kept only on request. A run is opened when its job gets GPUs, cut wherever its rate changes, and closed when the GPUs
 //! are given back. A run that is given back at the instant at which it began leaves nothing. The time that a start costs is a
 //! segment at rate 0, and so is the time in which a batch system holds GPUs of a job that has ended, unseen.
 
@@ -15,7 +15,7 @@ struct Open {
     of: Segment,
     /// When it began.
     start: Time,
-    /// Up to when it is told.
+    /// Up to when it is recorded.
     told: Time,
     /// Whether it has a segment.
     has_segment: bool,
@@ -129,7 +129,7 @@ impl Segments {
         }
     }
 
-    /// The segments, in the order in which they began to be told; a job that still runs ends with the record.
+    /// The segments, in the order in which they were first recorded; a job that still runs ends with the record.
     pub(crate) fn take(mut self) -> Vec<Segment> {
         for index in 0..self.jobs.len() {
             self.ended(JobId(index as u32), Ended::Horizon, 0.0);

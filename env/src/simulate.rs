@@ -22,7 +22,7 @@ use pleach_workloads::Seed;
 use pleach_workloads::estimates::EstimateModel;
 use pleach_workloads::{JobSpec, Workload};
 
-/// What a simulated cluster can do and what its scheduler is told.
+/// What a simulated cluster can do and what its scheduler knows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SimConfig {
@@ -55,7 +55,7 @@ pub struct SimConfig {
     /// Record how spread out gangs run and how many nodes stand empty ([`crate::occupancy`]).
     #[serde(skip_serializing_if = "is_false")]
     pub record_occupancy: bool,
-    /// Record who runs where and when ([`crate::schedule`]).
+    /// Record which job runs where and when ([`crate::schedule`]).
     #[serde(skip_serializing_if = "is_false")]
     pub record_segments: bool,
 }
@@ -78,7 +78,7 @@ pub struct SimResult {
     pub waits: Vec<Waits>,
     /// How the cluster was filled; none unless asked for.
     pub occupancy: Option<Occupancy>,
-    /// Who ran where and when: jobs by their number in the workload, nodes by theirs in the cluster; empty unless asked for.
+    /// Which job ran where and when: jobs by their number in the workload, nodes by theirs in the cluster; empty unless recorded.
     pub segments: Vec<Segment>,
     /// Passes in which there was something to decide.
     pub num_passes: u64,
@@ -304,8 +304,8 @@ impl Wakes {
     }
 }
 
-/// Drives a world to its end; `plan` decides, and says when it wants to be woken. `name` is who plans. None where `is_hopeless`
-/// said so after a plan.
+/// Drives a world to its end; `plan` decides, and returns when it is to be called again. `name` is the planner's. None where
+/// `is_hopeless` was true after a plan.
 fn run(
     mut world: World,
     name: &str,

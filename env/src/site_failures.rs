@@ -2,7 +2,8 @@
 //!
 //! Two rates, which differ by a factor of 3 to 10 and are often mixed up. *Hardware* takes a node away until it is repaired. An
 //! *incident* is any end of an attempt on whole nodes that is not the job's own: hardware, and besides it the framework, the network,
-//! a file system, a hang. Who comes back after an incident may have the same nodes at once. Jobs on parts of nodes meet hardware only.
+//! a file system, a hang. A job that comes back after an incident may have the same nodes at once. Jobs on parts of nodes meet
+//! hardware only.
 //!
 //! Not here: racks that fail together, nodes that are slow and do not fail.
 

@@ -236,7 +236,7 @@ mod tests {
             said.contains("1 to 20") && said.contains("--num-jobs 5"),
             "{said}"
         );
-        // All at once: two parts have nobody.
+        // All jobs come at once: two parts are empty.
         list_of(vec![7; 100]).write(&path).unwrap();
         let said = Source::open(&env_of(&path, 1)).unwrap_err().to_string();
         assert!(

@@ -84,7 +84,7 @@ pub struct Batch {
     pub episode: Vec<Option<Metrics>>,
 }
 
-/// The same in slices that somebody else owns, for example arrays of another language. Lengths as in [`Batch`]; a row that is
+/// The same in borrowed slices, for example arrays of another language. Lengths as in [`Batch`]; a row that is
 /// masked must be zero, see [`ObservationMut`].
 #[derive(Debug)]
 pub struct BatchMut<'a> {

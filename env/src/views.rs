@@ -1,4 +1,4 @@
-//! Observations as arrays with shapes, for whoever looks at them outside the step path.
+//! Observations as arrays with shapes, for code outside the step path.
 
 use ndarray::ArrayView2;
 use pleach_scheduler::observation::ObservationRef;

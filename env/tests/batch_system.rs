@@ -57,7 +57,7 @@ proptest! {
             prop_assert!(begins_late && outcome.jct_s() >= outcome.isolated_s + start_delay_s - 1e-3, "{name} {outcome:?}");
             let ticks = (outcome.first_start_s - start_delay_s) / tick_s;
             let is_on_tick = (ticks - ticks.round()).abs() < 1e-6;
-            // Who takes the place of a preempted job, or was itself stopped before it began, may begin later.
+            // A job that takes the place of a preempted one, or was itself stopped before it began, may begin later.
             prop_assert!(is_on_tick || config.capabilities.can(ActionKind::Preempt), "{name} {outcome:?}");
             prop_assert!((outcome.work_s - job.run_time_s).abs() < 1e-3, "{name} {outcome:?}");
         }

@@ -83,7 +83,7 @@ fn easy(workload: &Workload) -> Vec<u32> {
 #[test]
 fn of_the_seven_jobs_those_that_take_nothing_from_the_reserved_node_start_at_once() {
     // 3 nodes. R1 holds node 0 until 36,000 s; R2 and R3 hold 5 GPUs of a node each, R3 until 360,000 s. H needs a whole node: node 0
-    // when R1 ends. B, C and D run for 50 hours on the 6 GPUs that R2 and R3 leave, and are in nobody's way; a real Slurm starts them
+    // when R1 ends. B, C and D run for 50 hours on the 6 GPUs that R2 and R3 leave, and delay no job; a real Slurm starts them
     // when they come. An EASY that reserves 8 GPUs anywhere keeps B and D for ten hours.
     let rows = [
         // (submission, GPUs, run time)

@@ -94,7 +94,7 @@ fn no_work_at_all_and_work_below_a_microsecond_are_refused() {
 
 #[test]
 fn five_thousand_jobs_come_run_and_leave_at_once() {
-    // 625 nodes of 8. At 100 s everybody leaves, everybody of the second wave comes, and all of it starts.
+    // 625 nodes of 8. At 100 s all jobs of the first wave leave, all of the second come, and all of those start.
     let rows: Vec<(f64, u32, f64)> = (0..10_000)
         .map(|id| (if id < 5000 { 0.0 } else { 100.0 }, 1, 100.0))
         .collect();

@@ -265,7 +265,7 @@ fn fabric_of(row: &BTreeMap<String, String>) -> Fabric {
         _ => panic!("{series} has no fabric"),
     };
     let mut fabric = Fabric::from_name(name).unwrap();
-    // Four of a node's eight NICs; three points of a p4d that nobody had tuned, at what its source calls 61 %.
+    // Four of a node's eight NICs; three points of a p4d that was not tuned, at what its source calls 61 %.
     if series == "A100x8x3-4HDR" {
         fabric.between.nics_per_node = 4;
     }

@@ -1,5 +1,5 @@
-//! What backfilling promises: with exact estimates and gangs that run equally fast everywhere, nobody starts later than it
-//! was promised when it came, and conservative backfilling starts nobody later than FIFO does.
+//! What backfilling promises: with exact estimates and gangs that run equally fast everywhere, no job starts later than it
+//! was promised when it came, and conservative backfilling starts no job later than FIFO does.
 
 use pleach_dealing::Conservative;
 use pleach_env::workload::import::{ImportOptions, import};

@@ -14,7 +14,7 @@ use pleach_scheduler::{ActionKind, ActionSet, PolicyError, Time};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-/// Chooses at random, and counts whom it resizes.
+/// Chooses at random, and counts the jobs that it resizes.
 struct Random {
     rng: ChaCha8Rng,
     resized: Vec<u32>,
@@ -70,7 +70,7 @@ struct Seen {
     num_resizes: u32,
 }
 
-/// Who runs, at which rate and on how many GPUs; both stand still until the next event.
+/// The running jobs, each with its rate and its number of GPUs; both stand still until the next event.
 fn running(world: &World) -> Vec<Option<(f64, u32)>> {
     let jobs = world.cluster().jobs().iter();
     jobs.map(|job| (job.state == JobState::Running).then_some((job.rate, job.num_held)))

@@ -1,4 +1,4 @@
-//! Who ran where and when, by hand.
+//! Which job ran where and when, by hand.
 
 use pleach_env::schedule::{Ended, Segment};
 use pleach_env::workload::{JobSpec, Workload};

@@ -1,4 +1,4 @@
-//! Tenants behind walls, where nobody borrows: under head-of-line blocking each lives as on a cluster of its own.
+//! Tenants behind walls, where no tenant borrows: under head-of-line blocking each runs as on a cluster of its own.
 
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{SimConfig, simulate, simulate_planner};

@@ -162,7 +162,7 @@ pub fn exports(days: f64) -> (String, String) {
             span(ran_s),
             names[0]
         );
-        // Somebody gives up waiting, and somebody needs no GPU.
+        // One job is cancelled while it waits, and one needs no GPU.
         if number % 25 == 0 {
             let _ = writeln!(
                 out,

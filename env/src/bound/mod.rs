@@ -2,7 +2,7 @@
 //!
 //! Each bound drops constraints until the rest can be solved exactly in O(n log n). They hold whatever the cluster may do
 //! (preempt at no cost, know everything, place as it likes) and so for every policy; how close a policy *could* come is
-//! another question, and the bound is no promise that anybody can reach it.
+//! another question: a bound need not be reachable.
 //!
 //! # What is used of the model
 //! For job i with release r, run time p and gang g, on types k with its speeds s(k):
@@ -189,7 +189,7 @@ impl Machine<'_> {
                 *mean += weight * speed;
             }
         }
-        // A type that nobody can use is worth nothing; the least value keeps the division defined.
+        // A type that no job can use is worth nothing; the least value keeps the division defined.
         let mean = mean.into_iter().map(|value| (value / sum).max(1e-9));
         vec![ones, mean.collect()]
     }

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Most of what is wrong with a program shows in its first minutes, so many jobs fail and little time is lost by them; but the
-//! hazard never ends, so the few long jobs that fail lose most of it. A failure here is for good: who tries again comes as another
-//! job. Who does not fail is cancelled with a chance by its GPU-hours, when it has done its work.
+//! hazard never ends, so the few long jobs that fail lose most of it. A failure here is final: another attempt comes as another
+//! job. A job that does not fail may be cancelled when it has done its work; the chance depends on its GPU-hours.
 //!
 //! # Source
 //! Fitted by maximum likelihood, ends that are no failures taken as censored, to Philly's released list (96,624 jobs of one to over
@@ -35,7 +35,7 @@ const HALVINGS: usize = 128;
 pub struct ByAge {
     /// Hazards by gang size, smallest first. 1 to 64 rows.
     pub hazards: Vec<Hazard>,
-    /// Chances of being cancelled by GPU-hours, smallest first; none: nobody is. At most 64 rows.
+    /// Chances of being cancelled by GPU-hours, smallest first; empty: no job is. At most 64 rows.
     pub cancelled: Vec<Cancelled>,
 }
 
@@ -53,7 +53,7 @@ pub struct Hazard {
     pub floor_per_hour: f64,
 }
 
-/// Who is cancelled.
+/// The part of the jobs of a size that is cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cancelled {

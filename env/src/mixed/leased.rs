@@ -8,7 +8,7 @@ use pleach_serving::llm::{Autoscaler, Beside, Demand, Service, Yield, ps_of_s};
 use super::service::{Grant, ServiceResult, ServiceSpec};
 use crate::world::World;
 
-/// Jobs that would yield of which an autoscaler is told. *Assumed.*
+/// An autoscaler sees at most so many jobs that would yield. *Assumed.*
 const YIELDS_MAX: usize = 4;
 /// Picoseconds of a microsecond.
 const PS: u64 = 1_000_000;
@@ -27,7 +27,7 @@ pub(super) struct Leased<'a> {
     grace_ps: u64,
     /// What a replica asks of the cluster.
     request: Submission,
-    /// Who is in each seat: its row in the cluster and its place among the grants.
+    /// The replica in each seat: its row in the cluster and its place among the grants.
     seats: Vec<Option<(JobId, usize)>>,
     grants: Vec<Grant>,
     /// When replicas that were taken back leave, and their seats.

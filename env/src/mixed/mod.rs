@@ -38,7 +38,7 @@ use leased::Leased;
 
 pub use service::{Grant, ServiceResult, ServiceSpec};
 
-/// Who pays for leases.
+/// The tenant that leases are charged to.
 const TENANT: &str = "serving";
 /// What leases run.
 const CLASS: &str = "serving";
@@ -54,7 +54,7 @@ pub struct MixedResult {
     pub training_gpus: Vec<(Time, u32)>,
     /// In the order given.
     pub services: Vec<ServiceResult>,
-    /// GPU·s that nobody held.
+    /// GPU·s that were not held.
     pub idle_gpu_s: f64,
     /// Time played, s.
     pub span_s: f64,

@@ -11,9 +11,9 @@ pub struct ServiceSpec<'a> {
     pub fleet: &'a Fleet,
     /// GPUs of a replica, all of one node: 1 to 64.
     pub replica_gpus: u8,
-    /// Who sends a request where.
+    /// Chooses the replica for each request.
     pub router: &'a mut dyn Router,
-    /// Who says how many replicas there should be.
+    /// Decides how many replicas there should be.
     pub autoscaler: &'a mut dyn Autoscaler,
     /// From the grant of its GPUs until the model is loaded and takes requests, s.
     pub load_s: f64,
@@ -21,7 +21,7 @@ pub struct ServiceSpec<'a> {
     pub grace_s: f64,
     /// Usual rates of equal parts of a day, 1/s, from midnight on, as other days have them; empty: nothing is known.
     pub usual_per_s: &'a [f64],
-    /// Whether to write down who is sent where.
+    /// Whether to record where each request is sent.
     pub record_routes: bool,
 }
 
@@ -34,7 +34,7 @@ pub struct Grant {
     pub granted: Time,
     /// When it takes requests.
     pub ready: Time,
-    /// When it was told to take no more; none: never, or it was kept after all.
+    /// When it was taken back, to take no more requests; none: never, or it was kept after all.
     pub reclaimed: Option<Time>,
     /// When it gave its GPUs back; none: not before the end.
     pub ended: Option<Time>,
@@ -53,6 +53,6 @@ pub struct ServiceResult {
     pub num_preemptions: u64,
     /// Requests that went back to the gateways because a grace was over.
     pub num_returned: u64,
-    /// Who was sent to which seat and when, by time; empty unless it is recorded.
+    /// Which request was sent to which seat and when, by time; empty unless it is recorded.
     pub routes: Vec<Route>,
 }

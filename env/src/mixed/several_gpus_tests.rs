@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::simulate::SimConfig;
 use crate::test_lists::{job, workload};
 
-/// One replica from 100 to 300 s. Keeps the GPUs of jobs and idle GPUs that it is told of.
+/// One replica from 100 to 300 s. Records the GPUs of training jobs and the idle GPUs of each demand.
 struct OneFor200S(Vec<(usize, usize)>);
 
 impl Autoscaler for OneFor200S {

@@ -328,7 +328,7 @@ fn one_gpu_of_a_gang_costs_the_whole_gang() {
     assert_eq!(ends(vec![gang], 4), [1_140.0]);
 }
 
-/// Keeps what it is told of training beside.
+/// Records what each demand says of the training jobs beside the service.
 struct Spy(Vec<(usize, usize, usize, Vec<Yield>)>);
 
 impl Autoscaler for Spy {

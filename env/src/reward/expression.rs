@@ -70,7 +70,7 @@ impl Expression {
     /// Reads one.
     ///
     /// # Errors
-    /// What is no expression, a name that nobody knows, units that do not fit, what is no sum over time; with the place.
+    /// Text that is no expression, an unknown name, units that do not fit, or what is no sum over time; with the place.
     pub fn parse(text: &str) -> Result<Expression, Problem> {
         let mut parser = Parser {
             text,

@@ -21,7 +21,7 @@ use crate::site_failures::THOUSAND_DAYS_S;
 
 /// Stops of jobs that a run may expect. *Assumed*: ten million, each with a plan after it, are an hour or so.
 const STOPS_MAX: f64 = 1e7;
-/// Failures of nodes that a run may expect, whoever runs there. *Assumed*: a hundred million events are minutes.
+/// Failures of nodes that a run may expect, whether or not jobs run there. *Assumed*: a hundred million events are minutes.
 const FAILURES_MAX: f64 = 1e8;
 
 impl World {

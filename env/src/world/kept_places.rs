@@ -1,13 +1,13 @@
-//! Places that a gang keeps when a node of it goes down: its GPUs on other nodes, for a while. Nobody gets them; once so many GPUs
-//! are free as it has lost, in whole tasks, it starts again on both, and when the time is over, or a scheduler has started it
-//! elsewhere, they are free.
+//! Places that a gang keeps when a node of it goes down: its GPUs on other nodes, for a while. No other job gets them. Once as
+//! many GPUs are free as it has lost, in whole tasks, it starts again on both. When the time is over, or a scheduler has started
+//! it elsewhere, they are free.
 //!
 //! # Source
 //! Ours. What the lack of it costs: a gang that loses a pod on Kubernetes loses the node too, and has to wait for a whole one.
 //!
 //! # What is deliberately not here
 //! Gangs that come with CPU or memory, share GPUs, are elastic, run as copies or on several types, or may not lie scattered: they
-//! give up all at once, as everybody does without this.
+//! give up all at once, as every gang does without this.
 
 use std::cmp::Reverse;
 
@@ -70,8 +70,8 @@ fn place_lost(cluster: &Cluster, id: JobId, kept: &Kept) -> Option<Placement> {
 }
 
 impl World {
-    /// Before a node changes its state: what is kept there is lost, and who would keep what elsewhere if the node goes down. Where
-    /// GPUs are leased in rounds, whoever leases them out decides.
+    /// Before a node changes its state: what is kept there is lost. Returns the gangs that keep places elsewhere if the node goes
+    /// down. Where GPUs are leased in rounds no places are kept: the leases decide.
     pub(super) fn before_change(&mut self, change: NodeChange) -> Vec<(JobId, Kept)> {
         if self.kept.keep == Time::ZERO || self.rounds.is_some() {
             return Vec::new();
@@ -119,7 +119,8 @@ impl World {
         }
     }
 
-    /// Gangs that keep places start where their lost tasks have room; who was started elsewhere, and whose time is over, gives up.
+    /// Gangs that keep places start where their lost tasks have room. Those that were started elsewhere, and those whose time is
+    /// over, give their places up.
     pub(super) fn settle_kept_places(&mut self) {
         if self.kept.gangs.is_empty() {
             return;

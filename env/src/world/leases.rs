@@ -2,7 +2,7 @@
 //!
 //! A lease takes the next row when it is granted, as if it were the next job to come; jobs that come later move up by one. It counts
 //! as left from the beginning, so that sums over jobs and the end of the run do not know it, and what the truth draws of a job goes
-//! by its number among the jobs ([`World::number_of`]), so that leases change nobody's fate.
+//! by its number among the jobs ([`World::number_of`]), so that leases change no job's fate.
 
 use pleach_scheduler::cluster::{JobState, Placement, Submission};
 use pleach_scheduler::{JobId, Problem};

@@ -1,10 +1,11 @@
 //! Jobs that meet at the site's store: loads at starts, saves at stops, and checkpoints beside trainings.
 //!
-//! Each is counted when it begins. Loads are divided among those who load then. A save at a stop meets the others that are stopped in
-//! the same pass, those whose save is not over, and the running jobs that write checkpoints; of these the expected number counts, the
-//! sum of the parts of the time in which each writes (*assumed*: they do so independently of each other). A run that begins among
-//! them keeps that number for its checkpoints: with a naive saver it stands still the longer. So an event costs the same however
-//! many jobs run; where few write, the waits are those of processor sharing, which the tests play event by event.
+//! Each is counted when it begins. A load shares the store with the jobs that load then. A save at a stop meets the others that
+//! are stopped in the same pass, those whose save is not over, and the running jobs that write checkpoints; of these the expected
+//! number counts, the sum of the parts of the time in which each writes (*assumed*: they do so independently of each other). A
+//! run that begins among them keeps that number for its checkpoints: with a naive saver it stands still the longer. So an event
+//! costs the same however many jobs run; where few write, the waits are those of processor sharing, which the tests play event by
+//! event.
 
 use pleach_scheduler::decision::{Action, Decision};
 use pleach_scheduler::physics::overheads::Overheads;
@@ -41,8 +42,8 @@ impl World {
         }
     }
 
-    /// What the start of a job that loads takes longer because of the others who do, s; the store is divided among those who load
-    /// when this one begins. To be told with [`World::loads_for`].
+    /// How much longer the start of a job that loads takes because other jobs load, s. The store is divided among the jobs that
+    /// load when this one begins. The caller then reports the load with [`World::loads_for`].
     pub(super) fn load_waits_s(&self, id: JobId) -> f64 {
         let num_loading = self.store.loads_until.len() + self.store.num_new_loads;
         self.cluster.waits_for_others_s(id, num_loading)
@@ -78,7 +79,7 @@ impl World {
             .kept_at_stop_s(id, truth.done_s(), truth.saved_s, num_writing)
     }
 
-    /// A run begins that writes checkpoints from time to time: the part of its rate that it keeps among the others who do.
+    /// A run begins that writes checkpoints from time to time: the part of its rate that it keeps beside the other writers.
     pub(super) fn begins_to_write(&mut self, id: JobId, rate: f64) -> f64 {
         let others = self.store.writing as f64 / WHOLE;
         let (kept, writes) = self.cluster.among_writers(id, rate, 1.0 + others);

@@ -107,7 +107,7 @@ pub struct World {
     attribution: Option<Box<Attribution>>,
     occupancy: Option<Box<Occupancy>>,
     segments: Option<Box<Segments>>,
-    /// Rows that are no jobs, where somebody leases GPUs.
+    /// Rows that are no jobs, where GPUs are leased.
     leases: Option<Box<training::Leases>>,
 }
 
@@ -118,7 +118,7 @@ fn num_finishes_max(num_running: usize) -> usize {
 }
 
 impl World {
-    /// A world at time zero. `estimates[i]` is what the scheduler is told of job i.
+    /// A world at time zero. `estimates[i]` is what the scheduler knows of the length of job i.
     ///
     /// # Errors
     /// Where the cluster or a job cannot be.
@@ -319,7 +319,7 @@ impl World {
         }
     }
 
-    /// Tells whoever keeps an account that a job has left the queue.
+    /// Reports to the accounts that a job has left the queue.
     fn dequeued(&mut self, id: JobId, placement: &Placement) {
         if let Some(account) = &mut self.attribution {
             account.left(self.cluster.now(), id);
@@ -329,7 +329,7 @@ impl World {
         }
     }
 
-    /// Tells whoever keeps an account that a job has lost its gang and waits again.
+    /// Reports to the accounts that a job has lost its gang and waits again.
     fn requeued(&mut self, id: JobId) {
         if let Some(account) = &mut self.attribution {
             account.entered(&self.cluster, id);

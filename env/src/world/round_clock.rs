@@ -82,7 +82,7 @@ pub(super) struct Lease {
 #[derive(Clone, Debug)]
 pub(super) struct Rounds {
     pub clock: RoundClock,
-    /// When the present round ends; none while nothing runs and nobody waits for the grid.
+    /// When the present round ends; none while nothing runs and no job waits for the grid.
     pub end: Option<Time>,
     pub leases: Vec<Lease>,
 }

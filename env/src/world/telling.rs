@@ -1,5 +1,5 @@
-//! The accounts that a world keeps where somebody asks for them, and what it tells them. Where nobody asked, this costs a look
-//! whether anybody did.
+//! The accounts that a world keeps on request, and what it reports to them. An account that was not requested costs only the
+//! check whether it was.
 
 use pleach_scheduler::JobId;
 use pleach_scheduler::cluster::JobState;
@@ -32,7 +32,7 @@ impl World {
         self.occupancy = Some(Box::new(Occupancy::new(&self.cluster)));
     }
 
-    /// Records who runs where and when; call it before the first event.
+    /// Records which job runs where and when; call it before the first event.
     pub fn record_segments(&mut self) {
         self.segments = Some(Box::new(Segments::new(self.truth.len())));
     }

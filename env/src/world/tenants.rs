@@ -1,4 +1,4 @@
-//! Time integrals by tenant, for rewards that ask who waits and who holds.
+//! Time integrals by tenant, for rewards that depend on which tenants wait and which hold GPUs.
 
 use pleach_scheduler::cluster::Cluster;
 
@@ -38,7 +38,7 @@ impl TenantIntegrals {
         ]
     }
 
-    /// Adds `dt_s` seconds of the present state. It walks the queue, hence only where somebody asked.
+    /// Adds `dt_s` seconds of the present state. It walks the queue, hence only on request.
     pub(super) fn add(&mut self, cluster: &Cluster, dt_s: f64) {
         for id in cluster.pending() {
             self.waiting_s[cluster.job(id).request.tenant.index()] += dt_s;

@@ -160,7 +160,7 @@ fn pair(capabilities: Capabilities) -> World {
     World::new(&workload, capabilities, &estimates).unwrap()
 }
 
-/// Starts whatever waits, on the one GPU, alone or beside who is there, until nothing more happens.
+/// Starts whatever waits, on the one GPU, alone or beside the job that is there, until nothing more happens.
 fn run_together(world: &mut World) -> Vec<JobOutcome> {
     while world.advance() == Advance::Event {
         for id in [JobId(0), JobId(1)] {
@@ -299,7 +299,7 @@ fn killed_jobs_stop_early_failed_trials_are_tried_again_and_hopeless_jobs_are_gi
     assert!(world.is_over());
     let mut ends = [0; 3];
     for (number, job) in world.outcomes().enumerate() {
-        // All are equally long, so nobody is likelier than others to be killed.
+        // All are equally long, so no job is likelier than others to be killed.
         let model = OutcomeModel::philly();
         let fate = model.fates(Seed(3), &[(1, 500.0); 300])[number];
         let retries = fate.num_failed_trials - u32::from(fate.end == End::Unsuccessful);

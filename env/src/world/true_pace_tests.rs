@@ -159,7 +159,7 @@ fn jobs_that_load_at_once_share_the_store() {
             "{id}"
         );
     }
-    // Who comes back alone reads alone again.
+    // The loads of the first starts are over: only the four new ones are counted.
     assert_eq!(world.store.loads_until.len(), 4);
 }
 

@@ -26,7 +26,7 @@ pub fn least_sum_jct_s(pools: &[Pool], rows: &[Row]) -> u64 {
     search(pools, rows, |num_present| num_present)
 }
 
-/// Least time from 0 to the last finish, s, where somebody is released at 0.
+/// Least time from 0 to the last finish, s, where at least one job is released at 0.
 pub fn least_makespan_s(pools: &[Pool], rows: &[Row]) -> u64 {
     search(pools, rows, |_| 1)
 }
@@ -60,7 +60,7 @@ impl Search<'_> {
         least
     }
 
-    /// Everything that the jobs `present` may do in this second. To leave them all waiting helps nobody, and is not tried.
+    /// Everything that the jobs `present` may do in this second. Leaving all of them waiting never helps, and is not tried.
     fn try_from(
         &mut self,
         present: &[usize],

@@ -33,7 +33,7 @@ fn count(pair: &mut (usize, usize), is_right: bool) {
     pair.1 += 1;
 }
 
-/// What the real one did in a cycle: whom it tried, in order; what became of each; whom it preempted.
+/// What the real Kueue did in a cycle: the jobs that it tried, in order; what became of each, with the jobs that it preempted.
 #[derive(Default)]
 struct Real {
     tried: Vec<u32>,

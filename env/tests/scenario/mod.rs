@@ -132,7 +132,7 @@ fn build(cluster: ClusterSpec, classes: [ModelClass; 2], draws: &[Draw]) -> Work
         jobs,
         cluster,
     };
-    // More tenants than GPUs leave quotas of zero, under which nobody could run behind walls.
+    // More tenants than GPUs leave quotas of zero, under which no job could run behind walls.
     workload.cluster.borrowing |= workload.cluster.tenants[0].quota_gpus == 0;
     workload.validate().unwrap();
     workload

@@ -80,7 +80,7 @@ impl Slow {
             let job = &self.jobs[*id];
             match policy {
                 "fifo" | "fifo-skip" => 0.0,
-                // Where nothing can be shared, sharing changes nothing; nor do sizes and cores that nobody can have.
+                // Where nothing can be shared, sharing changes nothing; nor do sizes and cores that no job can have.
                 "sjf" | "srtf" | "sjf-share" | "sjf-moldable" | "sjf-tuned" | "sjf-resize" => {
                     job.believed_rest_s()
                 }
@@ -206,7 +206,7 @@ impl Slow {
         if free < row.gang {
             return None;
         }
-        // Those who turn out not to be needed are spared, the last one first.
+        // Victims that turn out not to be needed are spared, the last one first.
         for victim in victims.clone().into_iter().rev() {
             let gang = self.jobs[victim].gang;
             if free - gang >= row.gang {
@@ -236,7 +236,7 @@ impl Slow {
         run_s >= patience.short_s && waited_s < patience.wait_ratio * run_s
     }
 
-    /// As EASY's relatives, but who waits for a tighter placement is passed over.
+    /// As EASY's relatives, but a job that waits for a tighter placement is passed over.
     fn delayed(&mut self, order: &str, patience: Patience) {
         while let Some(head) = self.head(order) {
             if self.fitting_kinds(head).is_empty() {
@@ -268,7 +268,7 @@ impl Slow {
     /// margin, in parts of its time here, on a type for which it has to wait, or waits for a tighter placement.
     fn start_what_ends_first(&mut self, margin: f64, patience: Option<Patience>) -> bool {
         let mut starts = Vec::new();
-        // Where nobody runs somebody must start.
+        // Where no job runs one must start.
         let patience = patience.filter(|_| self.any(State::Running));
         let margin = if patience.is_some() || margin == 0.0 {
             margin
@@ -341,7 +341,7 @@ impl Slow {
         wait_s
     }
 
-    /// EASY and its relatives: the head starts or GPUs are kept for it; then whoever does not delay it.
+    /// EASY and its relatives: the head starts or GPUs are kept for it; then jobs that do not delay it.
     fn backfill(&mut self, head_order: &str, fill_order: &str) {
         while let Some(head) = self.head(head_order) {
             if !self.start_if_it_fits(head) {
@@ -397,7 +397,7 @@ impl Slow {
         fill_order: &str,
         patience: Option<Patience>,
     ) -> bool {
-        // Whoever has become the head meanwhile comes first.
+        // The job that has become the head meanwhile comes first.
         let mut queue: Vec<usize> = self.head(head_order).into_iter().collect();
         queue.extend(self.queue(fill_order));
         queue.retain(|job| *job != kept.job);

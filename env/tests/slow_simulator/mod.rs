@@ -24,7 +24,7 @@ use pleach_scheduler::cluster_spec::ModelClass;
 struct Node {
     rack: usize,
     kind: usize,
-    /// Who has each of its GPUs.
+    /// The job on each of its GPUs.
     owners: Vec<Option<usize>>,
     /// Only a node that is up takes jobs.
     state: NodeState,

@@ -174,7 +174,7 @@ fn a_job_of_a_higher_partition_or_qos_requeues_as_few_as_it_needs() {
             played[0].finish_s
         );
     }
-    // Nobody goes where nobody may: of the same partition, and with PreemptMode=OFF.
+    // No job is preempted by one of its own partition, nor in a partition with PreemptMode=OFF.
     let mut off = by_partition.clone();
     off.partitions[0].preemptable = false;
     for (config, partition) in [(by_partition, "low"), (off, "high")] {

@@ -7,8 +7,8 @@ use super::given::{Row, plans};
 use super::{Case, Job};
 
 impl Case {
-    /// The same with the runs that were preempted, each as a job of its own. Who took its nodes did so in the moment in which it
-    /// started.
+    /// The same with the runs that were preempted, each as a job of its own. Such a run ends when the job that took its nodes
+    /// starts.
     pub(super) fn with_all_runs(mut self, folder: &Path) -> Case {
         let text = std::fs::read_to_string(folder.join("sacct.txt")).unwrap();
         if !text.contains("|PREEMPTED|") {
@@ -61,7 +61,7 @@ impl Case {
             });
         }
         self.jobs.extend(runs);
-        // As Slurm lists them: that decides who goes of those that are alike.
+        // As Slurm lists them: that decides which of those that are alike is preempted.
         self.jobs.sort_by_key(|job| job.num);
         self
     }

@@ -42,7 +42,7 @@ fn who_can_use_less_than_its_due_leaves_the_rest_to_who_can_use_more() {
     at(planner.as_mut(), &mut cluster, 0.0);
     assert_eq!(cores(&cluster, hungry), 12_000);
     assert!(others.iter().all(|id| cores(&cluster, *id) == 1000));
-    // Without giving cores out everybody has what it asked for: nothing.
+    // Where no cores are given out each job has what it asked for: none.
     let mut cluster = synergy_cluster(1, 24.0);
     let hungry = submit(&mut cluster, "alexnet", 1, 1e4);
     let mut planner = make("las-deal", &json!({"rules": {"cores": false}})).unwrap();

@@ -12,7 +12,7 @@ use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 use pleach_scheduler::{ActionKind, Planner, PolicyError, Time};
 
-/// Planners whose rounds are jumped over where nobody waits and, for some, on one GPU type.
+/// Planners whose rounds are jumped over where no job waits and, for some, on one GPU type.
 const RESTING: [&str; 11] = [
     "themis",
     "muri",

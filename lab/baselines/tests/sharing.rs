@@ -275,7 +275,7 @@ fn recorded() -> Option<Vec<Recorded>> {
     Some(jobs)
 }
 
-/// 200 jobs on 16 GPUs under Lucid's own simulator: at every start our rule names the same partner, or nobody where it
+/// 200 jobs on 16 GPUs under Lucid's own simulator: at every start our rule names the same partner, or none where the job
 /// started alone. The run's defect is respected: a job whose partner was there before it and left is never joined again.
 #[test]
 fn lucids_released_simulator_packs_the_same_pairs() {

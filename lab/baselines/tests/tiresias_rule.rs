@@ -42,16 +42,16 @@ fn planned(num_nodes: u32, gpus_per_node: u32, jobs: &[JobSpec]) -> Vec<f64> {
     result.jobs.iter().map(|job| job.finish_s).collect()
 }
 
-/// Who goes first within a queue.
+/// Which job goes first within a queue.
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
-    /// Who started first, then who came first: the paper.
+    /// The job that started first, then the one that came first: the paper.
     FirstStart,
-    /// Who runs before who waits, both in the order in which they became so or came into the queue: the released code.
+    /// Running before waiting jobs, both in the order in which they became so or came into the queue: the released code.
     LastChange,
 }
 
-/// The rule of the paper, tick by tick: GPUs go to the queues in turn; who does not fit is passed over.
+/// The rule of the paper, tick by tick: GPUs go to the queues in turn; a job that does not fit is passed over.
 fn tick_by_tick(num_gpus: u32, jobs: &[JobSpec], order: Order) -> Vec<f64> {
     let mut changed: Vec<(bool, usize, u64)> = vec![(false, usize::MAX, 0); jobs.len()];
     let mut left_s: Vec<f64> = jobs.iter().map(|job| job.run_time_s).collect();
@@ -185,7 +185,7 @@ fn difference(jobs: &[JobSpec], ours: &[f64], theirs: &[f64]) -> (usize, f64) {
 
 #[test]
 fn without_a_demotion_every_job_ends_as_recorded() {
-    // The longest of the 60 jobs receives 2,440 GPU·s: nobody leaves the first queue.
+    // The longest of the 60 jobs receives 2,440 GPU·s: no job leaves the first queue.
     let Some((jobs, ends)) = recorded("60_job.csv", "tir_60_n4g4_count") else {
         return;
     };

@@ -110,8 +110,8 @@ fn blox() -> Vec<Row> {
         .into()
 }
 
-/// Every job is due the same part of its time on every type but one, which it gets where nobody else wants it; two that share
-/// GPUs as much as the first of them.
+/// Every job is due the same part of its time on every type but one, which it gets where no other job wants it. Two that share
+/// GPUs are due as much as the first of them.
 fn targets(workload: &Workload, packs: bool) -> Targets {
     let (num_jobs, num_types) = (workload.jobs.len() as u32, workload.cluster.gpu_types.len());
     let gang = |job: u32| workload.jobs[job as usize].num_gpus;

@@ -72,7 +72,7 @@ fn every_policy_serves_all_once_does_the_same_work_and_repeats_itself() {
             assert!(one.antt() > three.antt() && three.antt() >= 1.0, "{policy}");
             ends.push(one.requests.iter().map(|served| served.finish_us).max().unwrap());
         }
-        // One accelerator that never idles while somebody waits ends at one time, whoever goes first.
+        // One accelerator that never idles while a request waits ends at one time, whichever goes first.
         assert!(ends.windows(2).all(|pair| pair[0] == pair[1]), "{ends:?}");
     }
 }

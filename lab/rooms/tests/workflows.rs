@@ -46,7 +46,7 @@ fn one_query(system: &System) -> Queries {
     .unwrap()
 }
 
-/// Tasks where they are told to run.
+/// Each task on a worker that is given.
 struct Fixed(Vec<usize>);
 
 impl Placer for Fixed {

@@ -1,7 +1,7 @@
 //! Jobs and places in the queues of GPUs, matched at least total cost.
 //!
 //! The cost of a place is `place from the end x time of the job on the type + time until the GPU is free`. Two places at the
-//! same depth on GPUs of one type differ only by when their GPU is free, for every job alike, so of those that nobody has
+//! same depth on GPUs of one type differ only by when their GPU is free, for every job alike, so of those that are not
 //! taken yet only the one that is free first can be the next. The method of Kuhn and Munkres, job after job along a path of
 //! least cost, therefore looks at the places that are taken, at most one for each job, and at one more for each depth and
 //! type: `O(jobs^2 (jobs + depths))` at worst, whatever the number of GPUs, where the whole matrix would take

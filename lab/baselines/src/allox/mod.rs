@@ -1,4 +1,4 @@
-//! AlloX: who runs on which GPU in which place, by the matching of least total time.
+//! AlloX: which job runs on which GPU in which place, by the matching of least total time.
 
 mod matching;
 mod planner;

@@ -2,9 +2,9 @@
 //!
 //! A job that runs in the k-th place from the end of a GPU's queue delays itself and the k - 1 behind it by its processing
 //! time, and all wait until the GPU is free, so what the choice adds to the sum of all completion times is
-//! `k x processing time + time until the GPU is free`, whoever else runs there. The order that is best for the mean JCT is
+//! `k x processing time + time until the GPU is free`, whatever else runs there. The order that is best for the mean JCT is
 //! therefore a bipartite matching of least cost, solved anew at every arrival and end. The first of each queue whose GPU is
-//! free starts; nobody is stopped.
+//! free starts; no job is stopped.
 //!
 //! # Source
 //! Le et al., EuroSys'20, as Gavel's released code uses it (stanford-futuredata/gavel at c4fa400, policy `allox`): every
@@ -12,7 +12,7 @@
 //!
 //! # Deviations
 //! - Gavel's code knows gangs of one GPU only. A gang of s here is s times as long on one GPU's queue, which gives it a type
-//!   and a place; when its turn comes it starts as soon as its type has s free GPUs, and until then nobody who came later
+//!   and a place; when its turn comes it starts as soon as its type has s free GPUs, and until then no later job
 //!   starts on that type (else gangs would starve).
 //! - Of more than `jobs_max` waiting jobs the shortest are matched: the others would not be first in any queue.
 //! - On a type with N GPUs, queues of more than `waiting / N` + 3 places are not looked at.
@@ -34,7 +34,7 @@ use crate::shared::what_if::is_whole_gpu_job;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AlloxConfig {
-    /// Part of the waiting jobs that are matched, those who came first; less than all is fairer and slower. 0 to 1, not 0.
+    /// Part of the waiting jobs that are matched, those that came first; less than all is fairer and slower. 0 to 1, not 0.
     pub alpha: f64,
     /// Most jobs that are matched at once, 1 to 2,000. *Assumed.*
     pub jobs_max: usize,
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(running(&cluster), [2]);
         assert_eq!(cluster.job(JobId(2)).gpu_type, GpuTypeId(1));
         // A fourth job of 20 s: behind the 10 s that are left it would end after 15 s and push the others back by 5 each,
-        // 25 in all; the slow GPU takes 20 s and nobody waits.
+        // 25 in all; the slow GPU takes 20 s and delays no job.
         submit(&mut cluster, 1, 20.0);
         planner.plan(&mut cluster).unwrap();
         assert_eq!(running(&cluster), [2, 3]);

@@ -15,7 +15,7 @@
 //! - Several GPU types: each job belongs to one, that where it runs, else the fastest with room for its least; one programme
 //!   is solved for each type.
 //! - Rates are goodputs: what a large batch costs in useful work is in them, so no range of harmless batches is asked for.
-//! - The programme is solved over the GPUs beyond everybody's least, which is the same and has a smaller table.
+//! - The programme is solved over the GPUs beyond each job's least, which is the same and has a smaller table.
 //! - Between rounds nothing changes, unless nothing runs.
 
 use pleach_scheduler::cluster::Cluster;
@@ -84,7 +84,7 @@ impl ElasticDp {
         })
     }
 
-    /// Who is admitted on which type: by arrival, as long as there is room for everybody's least.
+    /// The jobs that are admitted, each with its type: by arrival, as long as there is room for the least of each.
     fn admit<'a>(
         &self,
         scalings: &'a [Scaling],

@@ -17,7 +17,7 @@ pub(super) struct Field {
     pub jobs: Vec<JobId>,
     /// Free GPUs.
     pub free: FreeResources,
-    /// Who runs where.
+    /// Which job runs where.
     pub allocation: Allocation,
     /// GPUs that each tenant may still take. `[tenant]`
     quota_left: Vec<u32>,
@@ -151,8 +151,8 @@ impl Field {
         }
     }
 
-    /// Starts who got nothing on the fewest GPUs that it runs on, by arrival, wherever there is room: nobody waits beside
-    /// idle GPUs on which it could run. A running job that the plan left out goes on if its GPUs are left over.
+    /// Starts each job that got nothing on the fewest GPUs that it runs on, by arrival, wherever there is room: no job waits
+    /// beside idle GPUs on which it could run. A running job that the plan left out goes on if its GPUs are left over.
     pub(crate) fn start_left_over(&mut self, cluster: &Cluster, scalings: &[Scaling]) {
         for job in scalings {
             if self.has(job.id) || self.keep(cluster, job) || self.quota_left[job.tenant] < job.least {

@@ -1,4 +1,4 @@
-//! Who gets how many GPUs of which type, so that the sum of what they are worth is largest: the multiple-choice knapsack
+//! How many GPUs of which type each job gets, so that the sum of what they are worth is largest: the multiple-choice knapsack
 //! to which the integer programmes of this folder come down.
 //!
 //! Each item takes one of its choices or nothing. [`exact`] is a dynamic programme over the GPUs that are left of each type:

@@ -159,7 +159,7 @@ pub struct HierarchicalConfig {
     pub weights: Weights,
     /// How a tenant's share is split among its jobs.
     pub inside: Inside,
-    /// Levels of the water, 1 to 1000. *Assumed*; the released code goes on until everybody is full.
+    /// Levels of the water, 1 to 1000. *Assumed*; the released code goes on until every group is full.
     pub levels_max: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Finish-time fairness: nobody ends much later than with 1/n of the cluster to itself.
+//! Finish-time fairness: no job ends much later than with 1/n of the cluster to itself.
 //!
 //! A job's ratio is `(age + remaining / speed) / (time alone so far + remaining / speed alone)`; the largest of them is to be as
 //! small as it can be. For a given ratio each job needs a certain speed, and whether all can have theirs is a max-min
@@ -90,7 +90,7 @@ pub struct Fairest {
     pub ratio: f64,
     /// Jobs of one kind that need the same speed.
     pub groups: Vec<Group>,
-    /// Who spends how much time where.
+    /// How much time each group spends on each type.
     pub shares: Shares,
 }
 
@@ -116,7 +116,7 @@ pub fn fairest(snapshot: &Snapshot, claims: &[Claim], common: &Common) -> Result
     };
     let too_late = |claim: &Claim| claim.age_s / claim.alone_s;
     let mut low = claims.iter().map(too_late).fold(0.0, f64::max);
-    // Isolation gives everybody its time alone from now on: no ratio is worse than that of the oldest and slowest job.
+    // Isolation gives every job its time alone from now on: no ratio is worse than that of the oldest and slowest job.
     let worst = |claim: &Claim| (claim.age_s + claim.alone_s) / claim.alone_s;
     let mut high = claims.iter().map(worst).fold(1.0, f64::max) * 1.1;
     let mut best = meets(high)?;

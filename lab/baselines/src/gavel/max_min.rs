@@ -2,8 +2,8 @@
 //! and so on (water-filling).
 //!
 //! The share of a group is the work per second of one of its jobs over a norm of the policy. At each level the shares of all
-//! groups that are not full are raised at their rates until one of them can be raised no further without lowering another;
-//! who that is, small programmes find out: groups that can be raised a little are, and those that no programme raises are
+//! groups that are not full are raised at their rates until one of them can be raised no further without lowering another.
+//! Small programmes find that group: they raise the groups that can be raised a little, and those that none of them raises are
 //! full. (Gavel asks an integer programme; the question has a linear answer, since if each of two groups can be raised alone,
 //! both can be raised half as far together.) What is left after the last level goes where it makes most progress.
 //!
@@ -36,7 +36,7 @@ pub struct Due<'a> {
 /// The shares of a max-min optimum.
 #[derive(Clone, Debug)]
 pub struct Filled {
-    /// Which part of the time who spends where.
+    /// The part of the time that each group spends on each type.
     pub shares: Shares,
     /// The least share.
     pub least: f64,
@@ -86,7 +86,7 @@ pub fn fill(
                 break;
             }
         }
-        // Rounding may raise everybody a little for ever: then the water is as high as it gets.
+        // Rounding may raise every group a little for ever: then the shares are as high as they get.
         if stuck.is_empty() {
             break;
         }
@@ -186,7 +186,7 @@ fn raised_of(
                 due.norms[*group] * levels[*group].max(f64::MIN_POSITIVE),
             );
             terms.push((extra, -1.0));
-            // With the slack of the levels: without it a level that is too high by rounding leaves no room for anybody.
+            // With the slack of the levels: without it a level that is too high by rounding leaves no room for any group.
             time.program.at_least(terms, 1.0 - SLACK);
             extra
         })

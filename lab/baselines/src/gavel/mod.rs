@@ -1,7 +1,7 @@
 //! Gavel: what part of its time each job is due on each GPU type, by linear programmes, and rounds that give it that.
 //!
 //! The policies state what is fair, short or cheap (`policies`) as programmes over groups of equal jobs (`time_program`); the
-//! round mechanism ([`crate::rounds`]) leases GPUs so that everybody comes to its part. With space sharing (`-packed`), pairs
+//! round mechanism ([`crate::rounds`]) leases GPUs so that every job comes to its part. With space sharing (`-packed`), pairs
 //! of jobs with gangs of one size are combinations too.
 //!
 //! # Source

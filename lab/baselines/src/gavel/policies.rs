@@ -230,7 +230,7 @@ pub fn most_progress(snapshot: &Snapshot, needs: &[f64], prices: &[f64], common:
         }
     }
     let solved = match time.solve(limits(common)) {
-        // Not everybody can end in time: as the released code does, nobody's deadline counts then.
+        // Not all jobs can end in time: as in the released code, no deadline counts then.
         Err(Unsolved::Infeasible) => free.solve(limits(common))?,
         other => other?,
     };

@@ -1,4 +1,5 @@
-//! What the programmes see of a cluster: GPUs of each type, jobs, and how fast each kind of job runs where and beside whom.
+//! What the programmes see of a cluster: GPUs of each type, jobs, and how fast each kind of job runs on each type,
+//! alone and beside each other kind.
 
 use std::collections::BTreeMap;
 

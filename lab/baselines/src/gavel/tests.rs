@@ -76,7 +76,7 @@ fn throughput(snapshot: &Snapshot, groups: &[Group], shares: &Shares) -> Vec<f64
     sums
 }
 
-/// Asserts that nobody is busy for more than all of its time, and no type for more than its GPUs.
+/// Asserts that no job is busy for more than all of its time, and no type for more than its GPUs.
 fn assert_valid(snapshot: &Snapshot, groups: &[Group], shares: &Shares) {
     let targets = shares.targets(snapshot, groups);
     let mut held = vec![0.0; snapshot.gpus.len()];
@@ -322,7 +322,7 @@ proptest! {
             speeds.iter().enumerate().map(|(job, speed)| speed / snapshot.kind(job).speed_max()).sum()
         };
         near(progress(&together, &a), progress(&apart, &b), 1e-4);
-        // Nobody is below what it is sure of.
+        // No job is below the level that its group is sure of.
         let speeds = throughput(&snapshot, &together, &a.shares);
         for (group, level) in together.iter().zip(&a.levels) {
             for job in &group.jobs {
@@ -339,7 +339,7 @@ proptest! {
         let of_groups: Vec<f64> = groups.iter().map(|group| norms[group.jobs[0]]).collect();
         let full = filled(&snapshot, &groups, &of_groups, 100);
         for (number, level) in full.levels.iter().enumerate() {
-            // The most that this group can have while everybody else keeps its level, or at least this group's.
+            // The most that this group can have while every other group keeps its level, or at least this group's.
             let mut time = TimeProgram::new(&snapshot, &groups, 1000);
             time.add_objective(number, 1.0 / of_groups[number]);
             for (other, kept) in full.levels.iter().enumerate().filter(|(other, _)| *other != number) {

@@ -42,7 +42,7 @@ pub fn group_by<K: Ord>(snapshot: &Snapshot, key: impl Fn(usize) -> K) -> Vec<Gr
     groups
 }
 
-/// Who spends time together.
+/// The time that a group, or two groups together, spend on a type.
 #[derive(Clone, Debug)]
 struct Slot {
     /// One group, or two; the same twice where two of its jobs share.

@@ -1,4 +1,4 @@
-//! Who runs in a round: a dynamic programme over the queue, each job taken at the best offer that the jobs before it leave,
+//! Which jobs run in a round: a dynamic programme over the queue, each job taken at the best offer that the jobs before it leave,
 //! or passed over; the sum of payoffs counts.
 //!
 //! Plans that leave the same GPUs free are one plan, the better one: what follows is the same for both. That keeps the
@@ -29,7 +29,7 @@ pub struct Limits {
     pub num_looks_max: usize,
 }
 
-/// Who runs, and what is left.
+/// The jobs that run, and what is left.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Index into the requests, and where. In the order of the queue.
@@ -339,7 +339,7 @@ mod tests {
             .collect();
         assert_eq!(picked, [JobId(0), JobId(1)], "the older ones, by arrival");
         assert_eq!(payoff(&plan), best_of_all_sets(&round));
-        // A beam of one is greedy in the sum so far: it keeps the gang of 3, then nobody fits.
+        // A beam of one is greedy in the sum so far: it keeps the gang of 3, then no other job fits.
         let narrow = Limits { beam: 1, ..WIDE };
         let greedy = super::tests::plan(&round, narrow);
         assert_eq!(greedy.picks.len(), 1);

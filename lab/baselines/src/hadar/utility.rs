@@ -173,7 +173,7 @@ impl Prices {
     }
 }
 
-/// Price where a part of a node is taken; 0 on a type that nobody can use.
+/// Price where a part of a node is taken; 0 on a type that no job can use.
 fn price((least, most): (f64, f64), part: f64) -> f64 {
     if most > 0.0 && least > 0.0 {
         least * pow(most / least, part)

@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(room.fragment_milli(&class(1, 1000, 1000)), 900);
         // Two whole ones cannot run: everything is.
         assert_eq!(room.fragment_milli(&class(2, 1000, 1000)), 1900);
-        // Nor can whoever wants five cores, or another type.
+        // Nor can a task that wants five cores, or another type.
         assert_eq!(room.fragment_milli(&class(1, 500, 5000)), 1900);
         let other = TaskClass {
             types: 2,

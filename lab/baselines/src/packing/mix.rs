@@ -35,7 +35,7 @@ impl Mix {
         }
     }
 
-    /// Counts who came. Says whether the classes have changed.
+    /// Counts the jobs that came. Says whether the classes have changed.
     pub fn look(&mut self, cluster: &Cluster) -> bool {
         for id in self.num_seen..cluster.jobs().len() {
             let demand = any_tenant(cluster.demand(JobId(id as u32)));
@@ -73,7 +73,7 @@ impl Mix {
     }
 }
 
-/// A demand whoever asks.
+/// A demand without regard to its tenant.
 pub(super) fn any_tenant(demand: Demand) -> Demand {
     Demand {
         tenant: TenantId(0),

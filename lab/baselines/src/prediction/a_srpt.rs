@@ -107,7 +107,7 @@ impl ASrpt {
         Time::from_secs_f64(part * job.request.estimate_s.value / speed)
     }
 
-    /// Lets the imagined machine catch up, and brings it who came.
+    /// Lets the imagined machine catch up, and submits the jobs that came to it.
     fn look(&mut self, cluster: &Cluster) {
         let mut completed = Vec::new();
         self.machine.run_until(cluster.now(), &mut completed);
@@ -259,7 +259,7 @@ mod tests {
         cluster.advance(Time::from_secs_f64(50.0));
         cluster.finish(JobId(2));
         assert_eq!(at(&mut planner, &mut cluster, 60.0), [1]);
-        // Job 0 joins the queue at 160 s; until then nobody takes its place.
+        // Job 0 joins the queue at 160 s; until then no job takes its place.
         cluster.advance(Time::from_secs_f64(160.0));
         cluster.finish(JobId(1));
         assert_eq!(at(&mut planner, &mut cluster, 160.0), [0]);
@@ -338,7 +338,7 @@ mod tests {
         cluster.finish(JobId(1));
         assert_eq!(at(&mut planner, &mut cluster, 2700.0), [0, 2]);
         assert_eq!(cluster.job(JobId(2)).placement.len(), 1);
-        // Who suffers little does not wait.
+        // A job that loses little speed does not wait.
         let mut cluster = loose(0.95);
         let mut planner = a_srpt(ASrptConfig::default());
         assert_eq!(at(&mut planner, &mut cluster, 0.0), [0, 1]);

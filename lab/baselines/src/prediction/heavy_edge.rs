@@ -7,7 +7,7 @@
 //! A-SRPT (arXiv 2501.05563, INFOCOM'25). Its jobs are graphs of pipeline stages and replicas; our job lists carry no
 //! graph, so a gang is a ring (a class whose all-reduce is known) or a clique (any other), both with equal edges.
 
-/// Who talks to whom in a gang, and how much.
+/// Which members of a gang exchange data, and how much.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum JobGraph {
     /// Every member talks to the next, the last to the first: an all-reduce.

@@ -39,7 +39,7 @@ impl VirtualMachine {
         self.now = self.now.max(now);
     }
 
-    /// When the next job completes if nobody comes until then.
+    /// When the next job completes if no job comes until then.
     #[must_use]
     pub(crate) fn next_completion(&self) -> Option<Time> {
         let (left, _) = self.left.first()?;
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Second by second: who has least left runs for a second. (arrival s, processing s) of each job; when each completes.
+    /// Second by second: the job with least left runs for a second. (arrival s, processing s) of each job; when each completes.
     fn slowly(jobs: &[(i64, i64)]) -> Vec<i64> {
         let mut left: Vec<i64> = jobs.iter().map(|job| job.1).collect();
         let mut ends = vec![0; jobs.len()];
@@ -82,7 +82,7 @@ mod tests {
         ends
     }
 
-    /// Ends of the same jobs on the machine, which is looked at only when somebody comes.
+    /// Ends of the same jobs on the machine, which is looked at only when a job comes.
     fn on_the_machine(jobs: &[(i64, i64)]) -> Vec<i64> {
         let (mut machine, mut completed) = (VirtualMachine::default(), Vec::new());
         let mut order: Vec<usize> = (0..jobs.len()).collect();

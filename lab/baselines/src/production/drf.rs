@@ -1,7 +1,8 @@
-//! Dominant resource fairness: whoever holds the smallest part of the resource of which it holds most goes next.
+//! Dominant resource fairness: the tenant with the smallest dominant share, its share of the resource of which it holds
+//! most, goes next.
 //!
 //! Progressive filling: the tenant with the least dominant share over GPUs, CPU and host memory starts its oldest job that
-//! fits, until nobody's fits. Running jobs are never stopped.
+//! fits, until no tenant's job fits. Running jobs are never stopped.
 //!
 //! # Source
 //! Ghodsi et al., Dominant Resource Fairness (NSDI'11), algorithm 1 and, for weights, section 4.3.
@@ -151,7 +152,7 @@ mod tests {
     use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources, TenantSpec};
     use pleach_scheduler::{ClassId, Estimate, Provenance, Time};
 
-    /// One node of 64 GPUs, 9 cores and 18 GiB, and two tenants: the paper's example with more GPUs than anybody needs.
+    /// One node of 64 GPUs, 9 cores and 18 GiB, and two tenants: the paper's example with more GPUs than the jobs need.
     fn example(quotas: [u32; 2]) -> Cluster {
         let mut spec = ClusterSpec::uniform(1, 64, 1);
         (spec.node_groups[0].cpu_cores, spec.node_groups[0].memory_gib) = (9.0, 18.0);

@@ -97,7 +97,7 @@ impl Philly {
         })
     }
 
-    /// Notes who waits since when: from its submission, or from when it was last stopped.
+    /// Notes since when each job waits: from its submission, or from when it was last stopped.
     fn look(&mut self, cluster: &Cluster) {
         let mut waits_since = BTreeMap::new();
         for id in cluster.pending() {
@@ -140,7 +140,7 @@ impl Philly {
         changes.min()
     }
 
-    /// Starts what fits and finds its locality, virtual cluster by virtual cluster. Returns who was left out.
+    /// Starts what fits and finds its locality, virtual cluster by virtual cluster. Returns the jobs that were not started.
     fn start(&self, cluster: &mut Cluster) -> Vec<JobId> {
         let mut queues: Vec<Vec<JobId>> = vec![Vec::new(); cluster.tenants().len()];
         for id in self.waits_since.keys() {
@@ -261,7 +261,7 @@ impl Planner for Philly {
         self.restore_quota(cluster, &left);
         let waits = |id: &JobId| cluster.job(*id).state == JobState::Pending;
         self.waits_since.retain(|id, _| waits(id));
-        // Whoever was stopped just now waits from now on.
+        // A job that was stopped just now waits from now on.
         for id in cluster.pending() {
             self.waits_since.entry(id).or_insert(cluster.now());
         }

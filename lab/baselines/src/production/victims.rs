@@ -1,4 +1,5 @@
-//! Who is stopped so that a virtual cluster gets its quota back: the newest jobs of those furthest above theirs.
+//! Which jobs are stopped so that a virtual cluster gets its quota back: the newest jobs of the clusters
+//! furthest above theirs.
 
 use pleach_scheduler::cluster::{Cluster, Placement, Slice};
 use pleach_scheduler::{JobId, Time};
@@ -49,7 +50,7 @@ pub(super) fn room_for(cluster: &Cluster, id: JobId) -> Option<(Vec<JobId>, Plac
             .types_in(job.types)
             .find_map(|kind| free.tightest(kind, job.request.num_gpus, shape));
         if let Some(placement) = fits {
-            // Who was chosen early may turn out not to be needed.
+            // Jobs that were chosen early may turn out not to be needed.
             return Some((needed(cluster, victims, &placement), placement));
         }
     }

@@ -1,8 +1,8 @@
 //! Leases on a cluster as it is: quotas bind, nodes drain, jobs ask for CPU and memory, and running jobs may have to stay.
 //!
 //! A lease takes GPUs of its type by number, within its tenant's quota. Then the gangs are placed, larger ones first: on the
-//! GPUs that they have where nobody has taken them, else as tightly as possible. Who finds no place (its GPUs lie where there is
-//! no CPU for them) gives its lease up, and whoever still fits anywhere takes what is left.
+//! GPUs that they have where these are not taken, else as tightly as possible. A gang that finds no place (its GPUs lie where
+//! there is no CPU for them) gives its lease up, and jobs that still fit anywhere take what is left.
 
 use std::collections::BTreeMap;
 
@@ -118,8 +118,8 @@ fn shape(cluster: &Cluster, combination: JobCombination) -> Shape {
     cluster.shape(cluster.job(combination.job).shape)
 }
 
-/// The GPUs of every lease that finds some, and of whoever else fits into what they leave: first those of `others` that come
-/// first, each on the first of `types` that has room.
+/// The GPUs of every lease that finds some, and of the jobs of `others` that fit into what they leave: in their order, each on
+/// the first of `types` that has room.
 pub(super) fn assign(
     cluster: &Cluster,
     (mut free, mut left): (FreeResources, Left),
@@ -193,8 +193,8 @@ pub(super) fn assign(
     placements
 }
 
-/// Puts the placements into effect: stops who lost its GPUs or moves, then starts who has none yet. One of a pair whose company
-/// the cluster does not allow waits.
+/// Puts the placements into effect: stops the jobs that lost their GPUs or move, then starts those that have none yet. Where the
+/// cluster does not allow a pair to share, one of the two waits.
 pub(super) fn carry_out(cluster: &mut Cluster, placements: &BTreeMap<JobCombination, Placement>) {
     let placement_of: BTreeMap<JobId, &Placement> = placements
         .iter()

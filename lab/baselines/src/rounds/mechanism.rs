@@ -1,4 +1,4 @@
-//! Who holds GPUs of which type in the coming round: targets, what was received, deficits.
+//! Which jobs hold GPUs of which type in the coming round: targets, what was received, deficits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use pleach_scheduler::{GpuTypeId, JobId};
 /// Priority of a combination with a target that has received nothing, as a multiple of its target (Gavel's simulator).
 const UNSERVED: f64 = 1e9;
 
-/// Who holds GPUs together: one job, or two of the same gang size that share all their GPUs.
+/// The jobs that hold GPUs together: one job, or two of the same gang size that share all their GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JobCombination {
     /// The job, the earlier of two.
@@ -85,7 +85,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Nobody yet. `round_s` is the nominal length of a round.
+    /// No combinations yet. `round_s` is the nominal length of a round.
     #[must_use]
     pub fn new(round_s: f64, num_types: usize) -> Rounds {
         Rounds {
@@ -194,7 +194,7 @@ impl Rounds {
     /// Allocates all GPUs of the cluster for one round, type by type in the given order: by priority, then deficit, then
     /// target, then arrival. A combination that does not fit into what is left of a type is passed over, and a job has one lease.
     /// `can_run` says whether a combination makes progress on a type. With `leftovers`, combinations without priority take what
-    /// nobody else wants.
+    /// no other wants.
     #[must_use]
     pub fn allocate(
         &self,

@@ -6,7 +6,7 @@
 //! there, the combinations of highest priority take the GPUs, and a combination keeps the GPUs that it had where it can. When
 //! targets change, what a combination is still owed is kept as a deficit and breaks ties.
 //!
-//! [`Rounds`] is the bookkeeping, without a clock of its own: whoever drives it says what was received and when targets
+//! [`Rounds`] is the bookkeeping, without a clock of its own: its caller says what was received and when targets
 //! change; [`place()`] and [`apply_leases`] carry an allocation out. [`RoundPlanner`] is a planner that drives it all.
 //!
 //! # Source

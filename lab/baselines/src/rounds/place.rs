@@ -1,4 +1,4 @@
-//! From who has a lease to which GPUs, and from there to the cluster.
+//! From leases to their GPUs, and from there to the cluster.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use pleach_scheduler::{GpuTypeId, JobId, NodeId};
 use super::mechanism::{JobCombination, Lease};
 
 /// The exact GPUs of every lease: larger gangs first; among gangs of one size those that had a lease on the type in the last
-/// round (`last`) keep their GPUs where nobody has taken them, and the others take the first free GPUs, node by node.
+/// round (`last`) keep their GPUs where these are not taken, and the others take the first free GPUs, node by node.
 ///
 /// # Panics
 /// If the leases want more GPUs than there are.

@@ -1,4 +1,4 @@
-//! A planner that leases GPUs round by round so that everybody comes to what it is due.
+//! A planner that leases GPUs round by round so that every job comes to what it is due.
 
 use std::collections::BTreeMap;
 
@@ -76,10 +76,10 @@ impl Stint {
     }
 }
 
-/// Asks `targets` what everybody is due whenever jobs have come or left (but not too often) and leases GPUs accordingly.
+/// Asks `targets` what every job is due whenever jobs have come or left (but not too often) and leases GPUs accordingly.
 ///
 /// Between the ends of rounds it only starts jobs that ask for fractions of a GPU, which have no part in rounds, unless the
-/// cluster is idle. A job that came since targets were set takes only what nobody else wants. Types are allocated in the order
+/// cluster is idle. A job that came since targets were set takes only what no other job wants. Types are allocated in the order
 /// of their mean speed for the jobs at hand, the fastest first, or in turn.
 #[derive(Clone, Debug)]
 pub struct RoundPlanner<F> {
@@ -89,7 +89,7 @@ pub struct RoundPlanner<F> {
     rounds: Option<Rounds>,
     /// Attained service of each job when it was last looked at, GPU·s. `[job]`
     attained_gpu_s: Vec<f64>,
-    /// Who had a lease in the last round, and where.
+    /// The combinations that had a lease in the last round, and where.
     last: BTreeMap<JobCombination, Placement>,
     timer: RoundTimer,
     /// What those in `last` had received when the rest began.
@@ -124,7 +124,7 @@ where
         }
     }
 
-    /// Notes who came, who left, and what was received since the last look.
+    /// Notes which jobs came, which left, and what was received since the last look.
     fn look(&mut self, cluster: &Cluster) {
         let rounds = self.rounds.get_or_insert_with(|| {
             Rounds::new(self.rules.round_on(cluster).as_secs_f64(), cluster.num_types())
@@ -282,7 +282,7 @@ where
         let placements = assign(cluster, (free, left), &leases, &order, eligible.into_iter());
         carry_out(cluster, &placements);
         self.last = placements;
-        // Where no targets are due and everybody runs on the type that is allocated first, all of them fit there in any order.
+        // Where no targets are due and every job runs on the type that is allocated first, all of them fit there in any order.
         let first = order.first().copied();
         let is_first = |id: JobId| !takes_part(cluster, id) || Some(cluster.job(id).gpu_type) == first;
         let is_timeless = !self.changed

@@ -168,7 +168,7 @@ fn a_renewed_lease_is_no_preemption() {
 
 #[test]
 fn a_planner_brings_everybody_to_its_fraction() {
-    // One GPU, targets 0.6, 0.3, 0.1 over 200 rounds: nobody is further off than a round or two.
+    // One GPU, targets 0.6, 0.3, 0.1 over 200 rounds: no job is further off than a round or two.
     let mut cluster = cluster_of(&ClusterSpec::uniform(1, 1, 1));
     (0..3).for_each(|_| {
         submit(&mut cluster, 1, 1e6);

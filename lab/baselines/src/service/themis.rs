@@ -13,7 +13,7 @@
 //!   maximises the product of the bidders' `1 / rho`, becomes a walk by gain: what a lease now, rather than after the next
 //!   one, takes off `ln rho`, per GPU. Hidden payments, which keep bidders truthful, are left out: jobs cannot lie.
 //! - All leases end together, or large gangs would never find enough leases ending at once.
-//! - The worst-off job is served before the auction, so that nobody loses every auction.
+//! - The worst-off job is served before the auction, so that no job loses every auction.
 //! - What the bidders leave goes by `rho`, not at random.
 //! - `T_ideal` is the believed run time on the fastest type, stretched where the share `G / n` of the cluster is smaller
 //!   than the gang; `n` is the mean number of jobs that were in the cluster since the job came.
@@ -33,7 +33,7 @@ use pleach_scheduler::portable_math::ln;
 #[serde(default, deny_unknown_fields)]
 pub struct ThemisConfig {
     /// Part of the jobs, those with the smallest `rho`, that no GPU is offered to first, 0 to 1. 1 = strictly worst-off
-    /// first, 0 = everybody bids.
+    /// first, 0 = every job bids.
     pub fairness: f64,
     /// Length of a lease, s, > 0. *Assumed.*
     pub lease_s: f64,
@@ -98,7 +98,7 @@ impl Themis {
         self.noted = now;
     }
 
-    /// Books how many jobs there were since the last look, and notes who came.
+    /// Books how many jobs there were since the last look, and notes which came.
     fn look(&mut self, cluster: &Cluster) {
         self.book(cluster.now());
         self.crowd_before_s.resize(cluster.jobs().len(), self.crowd_s);
@@ -168,7 +168,7 @@ impl Planner for Themis {
         allocate_by_priority(cluster, &order, rules, |_, _, _| true);
         // Counts of GPUs promise too much where CPU or memory is short: what they kept from others is offered again.
         start_what_fits(cluster, &order);
-        // Without anybody who waits the order decides nothing: whoever runs takes its own GPUs from what is left, and where
+        // Where no job waits the order decides nothing: each running job takes its own GPUs from what is left, and where
         // they sufficed in one order they do in any.
         self.timer.settle(cluster, true);
         Ok(())

@@ -79,7 +79,7 @@ impl Tiresias {
         all_gpu_s - self.forgiven_gpu_s[id.index()]
     }
 
-    /// Notes who came, who left and who waits too long.
+    /// Notes which jobs came, which left and which wait too long.
     fn look(&mut self, cluster: &Cluster) {
         let now = cluster.now();
         for index in self.forgiven_gpu_s.len()..cluster.jobs().len() {

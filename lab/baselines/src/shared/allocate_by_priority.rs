@@ -3,8 +3,8 @@
 //! First GPUs are only counted: along the order each job takes its gang from what is left, those that do not fit are passed
 //! over, and a running job that finds its GPUs counted away is stopped. Then the winners that do not run yet are placed, in
 //! the same order, by the cluster's own placement: it knows CPU, memory, fractions and draining nodes, so a winner may
-//! still find no place and wait. Running winners are never moved. Where that would leave the cluster idle, whoever has a place
-//! is started, accepted or not.
+//! still find no place and wait. Running winners are never moved. Where that would leave the cluster idle, every job that has
+//! a place is started, accepted or not.
 
 pub(crate) use pleach_dealing::starts::{start_what_fits, tightest};
 use pleach_scheduler::cluster::{Cluster, JobState, Slice};
@@ -140,8 +140,8 @@ pub fn allocate_by_priority(
         }
     }
     if num_started == 0 && cluster.num_running() == 0 {
-        // Those who were counted in found no place (cores, memory, nodes that are away). An idle cluster must not stay so
-        // for their sake.
+        // The winners found no place (cores, memory, nodes that are away). An idle cluster must not stay so for their
+        // sake.
         return start_what_fits(cluster, order);
     }
     num_started
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn an_idle_cluster_starts_whoever_has_a_place_where_those_counted_in_have_none() {
         // The gang of 4 takes all GPUs in the count and its placement is refused, so the job of 1 is counted out: without
-        // the second look nobody would run.
+        // the second look no job would run.
         let mut cluster = preemptive_cluster(1, 4);
         let (wide, small) = (submit(&mut cluster, 4, 1e3), submit(&mut cluster, 1, 1e3));
         let num_started = allocate_by_priority(&mut cluster, &[wide, small], ALL, |_, id, _| id != wide);

@@ -1,7 +1,7 @@
 //! When a planner in rounds plans: at the ends of rounds, or at once where the cluster stands idle; and whether its rounds
 //! may be jumped over, because they change nothing until something happens.
 //!
-//! A round proves that those after it change nothing where it changed nothing itself, nobody waited, and its plan would
+//! A round proves that those after it change nothing where it changed nothing itself, no job waited, and its plan would
 //! have been the same at any time. Only the planner knows the last of the three.
 
 use pleach_scheduler::Time;
@@ -12,7 +12,7 @@ use pleach_scheduler::cluster::Cluster;
 pub struct RoundTimer {
     round: Time,
     next: Time,
-    /// Decisions before the plan of the round that begins now; none between rounds and where somebody waits.
+    /// Decisions before the plan of the round that begins now; none between rounds and where a job waits.
     began: Option<usize>,
     rests: bool,
 }
@@ -53,8 +53,8 @@ impl RoundTimer {
         true
     }
 
-    /// To be called after the plan of a round: it rests if the plan changed nothing, nobody waits, and `is_timeless`: on the
-    /// same cluster, without anybody who waits, the plan at any later time would be the same.
+    /// To be called after the plan of a round: it rests if the plan changed nothing, no job waits, and `is_timeless`: on the
+    /// same cluster, where no job waits, the plan at any later time would be the same.
     pub fn settle(&mut self, cluster: &Cluster, is_timeless: bool) {
         let is_same = self.began == Some(cluster.num_decisions());
         self.rests = is_timeless && is_same && cluster.num_pending() == 0;
@@ -120,7 +120,7 @@ mod tests {
         cluster.advance(seconds(320.0));
         assert!(!timer.begins(&cluster) && !timer.rests());
         assert_eq!(timer.wake_at(&cluster), Some(seconds(370.0)));
-        // A round that begins when somebody waits proves nothing.
+        // A round that begins while a job waits proves nothing.
         submit(&mut cluster, 2, 1e4);
         cluster.advance(seconds(370.0));
         assert!(timer.begins(&cluster));

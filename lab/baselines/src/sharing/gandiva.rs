@@ -67,7 +67,7 @@ impl Gandiva {
         })
     }
 
-    /// A turn, long enough for the dearest restart among those who take turns.
+    /// A turn, long enough for the dearest restart among the running jobs.
     fn quantum(&self, cluster: &Cluster) -> Time {
         let costs = cluster.running().map(|id| cluster.restart_cost_s(id));
         let dearest_s = costs.fold(0.0, f64::max);
@@ -79,7 +79,7 @@ impl Gandiva {
         self.waits_since[id.index()] = cluster.now();
     }
 
-    /// Those who wait, longest first.
+    /// The waiting jobs, longest wait first.
     fn waiting(&self, cluster: &Cluster) -> Vec<JobId> {
         let mut waiting: Vec<JobId> = cluster
             .pending()
@@ -111,7 +111,7 @@ impl Gandiva {
         }
     }
 
-    /// The next turn: who has waited longest takes the GPUs of those who have run longest.
+    /// The next turn: the jobs that have waited longest take the GPUs of those that have run longest.
     fn turn(&mut self, cluster: &mut Cluster, quantum: Time) {
         let waiting = self.waiting(cluster);
         if waiting.is_empty() || !cluster.capabilities().can(ActionKind::Preempt) {
@@ -125,7 +125,7 @@ impl Gandiva {
         for id in waiting {
             self.start(cluster, id);
         }
-        // What is left goes to those who have just been stopped.
+        // What is left goes to the jobs that have just been stopped.
         for id in self.waiting(cluster) {
             self.start(cluster, id);
         }
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(jobs_at(&mut planner, &mut cluster, 120.0), [2]);
         assert_eq!(jobs_at(&mut planner, &mut cluster, 180.0), [0]);
         assert_eq!(jobs_at(&mut planner, &mut cluster, 240.0), [1]);
-        // Nobody waits: nobody needs to be woken.
+        // When job 1 ends, job 2 starts at once, before the end of a turn.
         cluster.finish(JobId(1));
         cluster.advance(Time::from_secs_f64(250.0));
         assert_eq!(jobs_at(&mut planner, &mut cluster, 250.0), [2]);

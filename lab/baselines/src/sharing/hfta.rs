@@ -1,14 +1,14 @@
 //! HFTA: identical jobs are fused into one program when they start.
 //!
-//! Jobs are looked at in the order of arrival, and nobody blocks those behind. A job that fits on free GPUs starts there. A job
+//! Jobs are looked at in the order of arrival, and none blocks those behind. A job that fits on free GPUs starts there. A job
 //! of one GPU that does not is fused with jobs of its class that start at this very instant, if the memory holds it: with
-//! the smallest such group, so that groups grow evenly. Programs that already run take nobody in.
+//! the smallest such group, so that groups grow evenly. Programs that already run take no more jobs in.
 //!
 //! # Source
 //! Wang et al., MLSys'21 (arXiv 2102.02344): jobs that differ in hyperparameters only are batched into one program up to the
 //! memory of the accelerator; the framework's memory is paid once. What that gains is
-//! [`pleach_scheduler::physics::mixed::Fusion`] of the class. HFTA fuses what a user gives it; who waits for whom is no part of
-//! it, so first come, first served is ours.
+//! [`pleach_scheduler::physics::mixed::Fusion`] of the class. HFTA fuses what a user gives it; which job waits for which is no
+//! part of it, so first come, first served is ours.
 //!
 //! # Deviations
 //! - Fused jobs may end one by one, as if the program let them go (early stopping does); published runs end together.

@@ -1,4 +1,4 @@
-//! The GPUs that a newcomer could share: who has each of them, and what becomes of that while a plan is drawn up.
+//! The GPUs that a newcomer could share: which job has each of them, and what becomes of that while a plan is drawn up.
 
 use pleach_scheduler::cluster::{Cluster, NodeState, Placement, Shape, ShapeId, Slice};
 use pleach_scheduler::{GpuTypeId, JobId, NodeId};
@@ -22,7 +22,7 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// Who could be joined now: whole-GPU jobs without CPU or memory of their own, on open nodes.
+    /// The jobs that could be joined now: whole-GPU jobs without CPU or memory of their own, on open nodes.
     pub(super) fn of(cluster: &Cluster) -> Hosts {
         let mut hosts: Vec<Host> = cluster
             .running()
@@ -69,7 +69,7 @@ impl Hosts {
 }
 
 impl Host {
-    /// A running job and what others may join; none if nobody may.
+    /// A running job and those of its GPUs that others may join; none if no job may join it.
     fn of(cluster: &Cluster, id: JobId) -> Option<Host> {
         let job = cluster.job(id);
         if cluster.shape(job.granted) != Shape::PLAIN || job.is_forked {

@@ -1,8 +1,8 @@
 //! Lucid's packing: jobs share only if both are light enough to feel little of it, and only if they must.
 //!
-//! Nobody is ever stopped, and no speed of a pair is asked for: from what a class does to a GPU alone each job gets a
+//! No job is ever stopped, and no speed of a pair is asked for: from what a class does to a GPU alone each job gets a
 //! weight of 0 (light), 1 (medium) or 2 (heavy), and two jobs may share if their weights add up to the capacity at most.
-//! Jobs go by least GPU time, and nobody blocks those behind. A job that finds no free GPUs goes beside the first
+//! Jobs go by least GPU time, and none blocks those behind. A job that finds no free GPUs goes beside the first
 //! running job that has its GPUs to itself, holds as many of them, is light enough, has memory left and is not much shorter.
 //!
 //! # Source

@@ -1,4 +1,4 @@
-//! Who is paired with whom so that most gets done: a heavy matching of jobs of a few kinds.
+//! Which jobs are paired so that most gets done: a heavy matching of jobs of a few kinds.
 //!
 //! Jobs of one kind (class and GPU memory) are interchangeable, so pairs of kinds are matched, as many as there are: the
 //! heaviest first, which gives at least half of the best sum, and then partners are exchanged between pairs of kinds as

@@ -3,7 +3,7 @@
 //! When a round begins, jobs are taken from the least remaining GPU time on until the GPUs would be full twice over. Where that
 //! is more than fits once, jobs of equal gangs are paired so that most gets done, that is so that the sum of the pairs' speeds is
 //! largest; pairs that do no more than one job alone are not made. The groups then get the GPUs in the order of their first
-//! jobs, larger gangs are placed first, and who stays on the same GPUs is not touched.
+//! jobs, larger gangs are placed first, and jobs that stay on the same GPUs are not touched.
 //!
 //! # Source
 //! Zhao et al., SIGCOMM'22, Muri-S (known run times). Muri weighs a pair by how busy it keeps all resources; that is the sum of
@@ -114,7 +114,7 @@ impl Muri {
             wanted[entrant.kind.index()] += entrant.num_gpus;
         }
         let is_short = |kind: GpuTypeId| wanted[kind.index()] > capacity[kind.index()];
-        // Buckets of equal gangs on one type; who cannot or need not share is a group by itself.
+        // Buckets of equal gangs on one type; a job that cannot or need not share is a group by itself.
         let mut buckets: std::collections::BTreeMap<(GpuTypeId, u32), Vec<JobId>> = [].into();
         let mut pairs: Vec<(JobId, Option<JobId>)> = Vec::new();
         for entrant in &entrants {
@@ -187,7 +187,7 @@ fn entrants(cluster: &Cluster, capacity: &[u32], order: &[JobId], layers: u32) -
     for &id in order {
         let job = cluster.job(id);
         let (num_gpus, shares) = (job.request.num_gpus, layers > 1 && can_share(cluster, id));
-        // Who shares with nobody takes all layers.
+        // A job that cannot share takes all layers.
         let takes = if shares { num_gpus } else { num_gpus * layers };
         let quota = &mut quota[job.request.tenant.index()];
         let milli = u64::from(num_gpus) * 1000;
@@ -264,7 +264,7 @@ impl Planner for Muri {
             return Ok(());
         }
         let now = cluster.now();
-        // Who runs on a node that takes nobody stays where it is.
+        // A job on a node that takes no new jobs stays where it is.
         let mut allocation = Allocation::new();
         let mut order: Vec<(f64, JobId)> = Vec::new();
         for id in cluster.active() {
@@ -295,8 +295,8 @@ impl Planner for Muri {
         }
         // What is left, by the same order: gangs that found no place above may be smaller than what is free now.
         start_what_fits(cluster, &order);
-        // Without pairs and without anybody who waits the order decides nothing: all fit on the types where they run, so
-        // nobody is paired, and everybody keeps its own GPUs.
+        // Where there are no pairs and no job waits the order decides nothing: all fit on the types where they run, so no
+        // jobs are paired, and each keeps its own GPUs.
         let is_alone = cluster.running().all(|id| !cluster.job(id).is_sharing);
         self.timer.settle(cluster, is_alone);
         Ok(())
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!((running.len(), on(0), on(1)), (4, on(2), on(3)));
         assert_ne!(on(0), on(1));
         assert!((0..4).all(|id| cluster.job(JobId(id)).rate == 1.0));
-        // Nothing changes in the next round, and nobody is stopped.
+        // Nothing changes in the next round, and no job is stopped.
         assert_eq!(plan_at(&mut planner, &mut cluster, 360.0), running);
         assert!((0..4).all(|id| cluster.job(JobId(id)).num_preemptions == 0));
     }

@@ -1,12 +1,12 @@
 //! Shortest job first without preemption, on shared GPUs where there are not enough free ones: SJF-BSBF and SJF-FFS.
 //!
-//! Jobs are looked at from the shortest rest on, and nobody blocks those behind. A job that fits on free GPUs takes them.
+//! Jobs are looked at from the shortest rest on, and none blocks those behind. A job that fits on free GPUs takes them.
 //! Otherwise it takes all that are free and, for the rest of its gang, GPUs that have one resident:
 //!
 //! - *best sharing benefit first* asks for each resident whether the two had better share or follow each other
-//!   ([`MeanEnds`]), and takes the GPUs of those with whom sharing is better, least mean end first; if they are too few
+//!   ([`MeanEnds`]), and takes the GPUs of those with which sharing is better, least mean end first; if they are too few
 //!   it waits;
-//! - *first fit sharing* takes the first, whoever has them.
+//! - *first fit sharing* takes the first, whichever jobs have them.
 //!
 //! # Source
 //! SJF-BSBF (WiseShare, IWQoS'24; arXiv 2407.13088), Algorithm 1 and the rule of the released scheduler: at most two jobs

@@ -83,7 +83,7 @@ pub(super) fn start_on(cluster: &mut Cluster, id: JobId, gpus: u64) {
     cluster.start(id, Placement::from_slice(&[slice]));
 }
 
-/// Plans at a time; who runs then, and on which GPUs of which nodes.
+/// Plans at a time; the jobs that run then, and their GPUs on each node.
 pub(super) fn plan_at(
     planner: &mut dyn Planner,
     cluster: &mut Cluster,

@@ -1,4 +1,4 @@
-//! Whose turn is over: the groups that have to make room for those who wait.
+//! Turns that are over: the groups that have to make room for waiting jobs.
 
 use pleach_scheduler::cluster::{Cluster, Placement};
 use pleach_scheduler::{GpuTypeId, JobId, Time};
@@ -48,15 +48,15 @@ pub(super) fn groups(cluster: &Cluster) -> Vec<RunningGroup> {
     groups
 }
 
-/// The groups that have to stop so that those who wait, in this order, get their gangs: first those that have run longest.
-/// Nobody stops before it has had a whole turn, and nobody stops in vain: GPUs are counted, not placed, so fragments and other
+/// The groups that have to stop so that the waiting jobs, in this order, get their gangs: first those that have run longest.
+/// No group stops before it has had a whole turn, and none stops in vain: GPUs are counted, not placed, so fragments and other
 /// resources may still keep a gang waiting.
 pub(super) fn take_turns(cluster: &Cluster, waiting: &[JobId], turn: Time) -> Vec<RunningGroup> {
     let mut stoppable: Vec<RunningGroup> = groups(cluster)
         .into_iter()
         .filter(|group| cluster.now() >= group.start + turn)
         .collect();
-    // From the end: who has run longest.
+    // From the end: the group that has run longest.
     stoppable.sort_by_key(|group| std::cmp::Reverse((group.start, group.jobs[0])));
     let num_gpus =
         |group: &RunningGroup| -> u32 { group.placement.iter().map(|slice| slice.num_gpus()).sum() };
@@ -77,7 +77,7 @@ pub(super) fn take_turns(cluster: &Cluster, waiting: &[JobId], turn: Time) -> Ve
         let (job, tenant) = (cluster.job(*id), cluster.job(*id).request.tenant.index());
         let (gang, milli) = (job.request.num_gpus, u64::from(job.request.num_gpus) * 1000);
         let found = cluster.types_in(job.types).find_map(|kind| {
-            // Groups to stop, from those who have run longest, until GPUs and quota suffice.
+            // Groups to stop, from those that have run longest, until GPUs and quota suffice.
             let (mut has, mut may, mut chosen) = (free[kind.index()], quota[tenant], Vec::new());
             for (at, group) in stoppable.iter().enumerate().rev() {
                 if has >= gang && may >= milli {

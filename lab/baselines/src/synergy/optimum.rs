@@ -1,6 +1,6 @@
 //! Synergy-OPT: how much CPU and memory each job should have if the cluster were one giant server, as a linear programme.
 //!
-//! Jobs of the same class and gang size are exchangeable, so the programme counts how many of them get which option, not who:
+//! Jobs of the same class and gang size are exchangeable, so the programme only counts how many of them get which option:
 //!
 //! ```text
 //! max  sum speed(option) n(group, option)

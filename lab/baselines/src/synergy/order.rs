@@ -4,7 +4,7 @@ use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::{JobId, Time};
 use serde::{Deserialize, Serialize};
 
-/// Who is looked at first. Ties go to whoever came first.
+/// The order in which jobs are looked at. Ties go to the job that came first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {

@@ -1,4 +1,4 @@
-//! Synergy in rounds: who runs is decided by an order and the GPUs alone, then CPU and host memory are given out.
+//! Synergy in rounds: which jobs run is decided by an order and the GPUs alone, then CPU and host memory are given out.
 //!
 //! Every round the cluster is emptied on paper. Jobs are taken in their order as long as their gangs fit the GPUs, those
 //! that do not fit are passed over; then they are placed with what [`Grant`] gives them. What changes is stopped and
@@ -37,7 +37,7 @@ use pleach_dealing::profile::Profiles;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SynergyConfig {
-    /// Who is looked at first. The paper puts Synergy on top of several orders; its headline figures are over FIFO.
+    /// The order of the jobs. The paper puts Synergy on top of several orders; its headline figures are over FIFO.
     pub order: Order,
     /// Length of a round, s, above 0.
     pub round_s: f64,

@@ -1,4 +1,5 @@
-//! A round of Synergy on paper: the cluster with every job away that may be moved, who is to run, and the plan carried out.
+//! A round of Synergy on paper: the cluster with every job away that may be moved, the jobs that are to run, and the
+//! plan carried out.
 
 use std::collections::BTreeMap;
 

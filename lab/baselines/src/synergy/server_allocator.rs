@@ -25,16 +25,16 @@ const SHORT: f64 = 1e-9;
 /// A server while it is given out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
-    /// GPUs that nobody holds.
+    /// Free GPUs.
     pub free_gpus: u32,
-    /// CPU and memory that nobody holds.
+    /// Free CPU and memory.
     pub free: CpuMemory,
-    /// Who holds something, in the order in which they are looked at when room must be made.
+    /// The jobs that hold something, in the order in which they are looked at when room must be made.
     jobs: Vec<JobId>,
 }
 
 impl Server {
-    /// A server on which nobody holds anything yet.
+    /// A server on which no job holds anything yet.
     #[must_use]
     pub fn new(free_gpus: u32, free: CpuMemory) -> Server {
         Server {
@@ -45,12 +45,12 @@ impl Server {
     }
 }
 
-/// The servers of one type, and who holds what.
+/// The servers of one type, and what each job holds.
 #[derive(Clone, Debug, Default)]
 pub struct ServerAllocator {
     /// Lowest first.
     pub servers: Vec<Server>,
-    /// Who holds what.
+    /// What each job holds.
     pub held: BTreeMap<JobId, Holding>,
     /// The holders in the order in which they were placed.
     pub placed: Vec<JobId>,
@@ -66,7 +66,7 @@ impl ServerAllocator {
         }
     }
 
-    /// GPUs that nobody holds.
+    /// Free GPUs.
     #[must_use]
     pub fn num_free(&self) -> u32 {
         self.servers.iter().map(|server| server.free_gpus).sum()
@@ -207,7 +207,7 @@ impl ServerAllocator {
                 demand, counts, each, ..
             } = &self.held[job];
             let count = f64::from(counts[&number]);
-            // Who gives cores back may be due more memory than it held, and the other way round.
+            // A job that gives cores back may be due more memory than it held, and the other way round.
             let mut given = scaled(*each, count);
             add(&mut given, scaled(demand.tuned, count), -1.0);
             add(&mut need, given, -1.0);
@@ -230,8 +230,8 @@ impl ServerAllocator {
                 touched.push(*server);
             }
         }
-        // The same on the other servers of a gang: then its peers there go back to their shares too. Ends, since everybody
-        // goes back once, and shares fit.
+        // The same on the other servers of a gang: then its peers there go back to their shares too. Ends, since every
+        // job goes back once, and shares fit.
         for server in touched {
             let is_short = self.servers[server].free.iter().any(|free| *free < -SHORT);
             if is_short {
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_job_that_needs_little_leaves_its_cores_to_one_that_can_use_them() {
-        // A language model takes 1 core, so 5 are left for the image model beside it: nobody has to give.
+        // A language model takes 1 core, so 5 are left for the image model beside it: no job has to give.
         let mut allocator = ServerAllocator::new(servers(1));
         assert!(allocator.tune(JobId(0), &demand(1, 1.0, 20.0)));
         assert!(allocator.tune(JobId(1), &demand(1, 5.0, 50.0)));
@@ -344,7 +344,7 @@ mod tests {
             !allocator.place(JobId(4), &demand(2, 3.0, 50.0), true),
             "one GPU is left"
         );
-        // One who stays where it was does not move up.
+        // A job that stays where it was does not move up.
         let mut allocator = ServerAllocator::new(servers(3));
         let stays = Counts::from([(2, 1)]);
         assert!(allocator.place(

@@ -118,7 +118,7 @@ fn quotas_without_borrowing_bind() {
 #[test]
 fn the_programme_gives_cores_to_whom_they_bring_most() {
     // 8 GPUs, 24 cores: two ResNet-18 (best 9 cores: 2.4) and two ResNet-50 (best 4: 1.15), four GPUs idle. All four could
-    // have 26; the programme takes from whoever loses least: a core of a ResNet-50 is worth 0.15, the last three of a
+    // have 26; the programme takes from the job that loses least: a core of a ResNet-50 is worth 0.15, the last three of a
     // ResNet-18 together 0.65.
     let mut cluster = synergy_cluster(1, 24.0);
     for model in ["resnet50", "resnet50", "resnet18", "resnet18"] {
@@ -188,7 +188,7 @@ proptest! {
                 let due = cluster.facts_with(JobId(*id), &job.placement, fair).rate;
                 prop_assert!(job.rate >= due - 1e-9, "job {id} runs at {} of {due}", job.rate);
             }
-            // Who runs does not depend on CPU and memory.
+            // Which jobs run does not depend on CPU and memory.
             let plain = at(&mut proportional, &mut other, 300.0 * f64::from(round));
             prop_assert_eq!(runs, plain);
             prop_assert_eq!(cluster.num_running(), other.num_running());

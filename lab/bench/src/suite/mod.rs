@@ -1,6 +1,6 @@
 //! The task suite: does learning win? Several trainings on each of several kinds of clusters, against every scheduler that we have
 //! with the same knowledge and capabilities, on held-out workloads, on lists four times as long, and on jobs of a kind
-//! that nobody was trained on.
+//! that no policy was trained on.
 //!
 //! A training has two stages: on lists as long as the task's, and, going on from the network that was best there, on lists three
 //! times as long. Both networks are compared.

@@ -1,4 +1,4 @@
-//! The tasks: an environment to train in and be judged on, and workloads of another kind that nobody was trained on.
+//! The tasks: an environment to train in and be judged on, and workloads of another kind that no policy was trained on.
 
 use pleach_env::workload::Error as WorkloadError;
 use pleach_env::workload::generate::{GeneratorConfig, Paper, PolluxConfig};

@@ -1,4 +1,4 @@
-//! Who plays in a tournament, and on what.
+//! The policies that play in a tournament, and the workloads.
 
 use pleach_experiments::door::{DOOR, PolicySpec, own_policies};
 use pleach_experiments::error::Error;
@@ -17,7 +17,7 @@ pub const WORKLOADS: [&str; 7] = [
 /// Planners that play only if they are named, because their jobs are not the same computation.
 pub const APART: [&str; 1] = ["hadare"];
 
-/// Everyone with a name but those `APART`, or those that were named.
+/// Every policy with a name but those `APART`, or those that were named.
 ///
 /// # Errors
 /// An unknown name.

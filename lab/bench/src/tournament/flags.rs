@@ -11,7 +11,7 @@ use super::WORKLOADS;
 
 /// Jobs of a generated workload, unless asked for.
 const NUM_JOBS: u32 = 200;
-/// Offered load of a generated workload, unless asked for: somebody waits.
+/// Offered load of a generated workload, unless asked for; high enough that jobs wait.
 const LOAD: f64 = 1.2;
 
 /// Plays all schedulers against each other on several kinds of workloads. Each gets the capabilities that it asks for

@@ -1,4 +1,4 @@
-//! Who stands where on one workload under one condition.
+//! The order of the policies on one workload under one condition, with their results.
 
 use serde::Serialize;
 

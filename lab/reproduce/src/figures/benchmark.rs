@@ -23,7 +23,7 @@ pub struct Effort {
     pub smoke: bool,
     /// Folder with published job lists, for the benchmarks that can use them.
     pub data: Option<PathBuf>,
-    /// Who watches.
+    /// Receives progress, and may end the work.
     pub watcher: Watcher,
 }
 

@@ -91,7 +91,7 @@ fn three_types(seed: Seed, num_jobs: usize) -> Result<Workload, Error> {
     Ok(workload)
 }
 
-/// Who runs beside Hadar: name in the tables, and planner.
+/// The planners beside Hadar: name in the tables, and planner.
 const OTHERS: [(&str, &str); 4] = [
     ("Gavel", "gavel-las"),
     ("YARN-CS", "fifo"),

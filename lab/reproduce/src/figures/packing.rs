@@ -1,4 +1,4 @@
-//! FGD (ATC'23): how many GPUs nobody can use any more on a cluster that fills up.
+//! FGD (ATC'23): how many GPUs no task can use any more on a cluster that fills up.
 
 use pleach_baselines::packing::{Fgd, FgdConfig, Score};
 use pleach_env::Seed;

@@ -117,7 +117,7 @@ impl Case {
         self.played((num, seed), simulate)
     }
 
-    /// Who ran where in [`SHOWN_MS`], as a plot.
+    /// Which stage ran in which context in [`SHOWN_MS`], as a plot.
     fn timeline(&self, num: usize, seed: Seed) -> Result<Plot, Error> {
         let (_, mut runs) = self.played((num, seed), timeline)?;
         runs.sort_by_key(|run| (run.start_us, run.end_us));

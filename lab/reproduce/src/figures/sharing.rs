@@ -1,4 +1,4 @@
-//! Sharing GPUs: SJF-BSBF against those who never share, always share, or take turns.
+//! Sharing GPUs: SJF-BSBF against policies that never share, always share, or take turns.
 
 use std::sync::Arc;
 
@@ -252,7 +252,7 @@ fn sweep(
         let workloads = drawn(num_jobs, Some(*factor))?;
         groups.extend(SWEPT.map(|policy| (workloads.clone(), policy)));
     }
-    // Those who do not share do not see the factor.
+    // Policies that do not share do not depend on the factor.
     let alone = drawn(num_jobs, Some(1.0))?;
     groups.extend(["sjf", "tiresias"].map(|policy| (alone.clone(), policy)));
     let jcts = run_groups(effort, &groups)?;

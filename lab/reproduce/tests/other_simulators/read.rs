@@ -51,8 +51,8 @@ impl Row {
         }
     }
 
-    /// The order of jobs that came in the same second, as far as their FIFO starts betray it: who started first was
-    /// first; of jobs that waited and then started together the larger gang was first, or the smaller one would not have
+    /// The order of jobs that came in the same second, as far as their FIFO starts show it: the one that started first
+    /// was first; of jobs that waited and then started together the larger gang was first, or the smaller one would not have
     /// waited.
     pub fn probable_order(&self) -> (i64, i64, i64) {
         let waited = self.fifo_start_s > self.submit_s;

@@ -53,7 +53,7 @@ pub struct GavelRules {
     pub seed: u32,
     /// Least time between two changes of targets, s.
     pub retarget_min_s: f64,
-    /// Jobs without priority take what nobody else wants: all policies but FIFO.
+    /// Jobs without priority take what no other job wants: all policies but FIFO.
     pub leftovers: bool,
     /// The policy does not know GPU types.
     pub blind: bool,

@@ -10,7 +10,7 @@
 //! Contexts made or resized while tasks run: SGPRS makes its pool in advance. Memory, PCIe, several GPUs. The promotion of
 //! late chains that the paper on SGPRS describes: the released code, which made the figures, has it switched off. DARIS, its
 //! successor: its rule is not known to us beyond the abstract. A search for trees: contexts are alike, and rules that choose them
-//! otherwise reach the same throughput (docs/serving-systems.md). [`Placing`] is for learners who want to try.
+//! otherwise reach the same throughput (docs/serving-systems.md). [`Placing`] lets learners try.
 
 mod capacity;
 mod columns;

@@ -1,4 +1,4 @@
-//! Who runs which stage where: what a policy may know, and the rules by name.
+//! Which stage runs where: what a policy may know, and the rules by name.
 
 use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
@@ -93,7 +93,7 @@ impl Decision<'_> {
 pub struct Discipline {
     /// A network runs as one, not stage by stage.
     pub is_whole: bool,
-    /// Who goes first in a queue.
+    /// Which stage goes first in a queue.
     pub order: Order,
     /// Stages have deadlines of their own, and high ones go first; else a frame's deadline is that of its stages.
     pub has_virtual_deadlines: bool,
@@ -101,7 +101,7 @@ pub struct Discipline {
     pub gives_up: bool,
 }
 
-/// Who goes first in a queue.
+/// Which stage goes first in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Earliest deadline.

@@ -25,7 +25,7 @@ const fn column(
 const ONE: Scale = Scale::Linear(1.0);
 use Group::{Context, Row};
 
-/// **Lines are only ever added at the end.** Times are told over means of models, so that one tree may serve fast and slow ones.
+/// **Lines are only ever added at the end.** Times are given over means of models, so that one tree may serve fast and slow ones.
 #[rustfmt::skip]
 const FEATURES: [Feature; 11] = [
     column(Row, "rest", [0.0, 1e2], Scale::Log(2.0),

@@ -1,4 +1,4 @@
-//! Who runs next on an accelerator: what a scheduler may know of the requests that wait, and published rules by name.
+//! Which request runs next on an accelerator: what a scheduler may know of the requests that wait, and published rules by name.
 
 use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
@@ -168,7 +168,7 @@ impl Scheduler for Named {
             Rule::Sdrm3 => least(queue.waiting, |row| -map_score(row, now_us)),
             Rule::Planaria => least(queue.waiting, |row| {
                 let slack_us = row.deadline_us as f64 - now_us as f64 - row.model_rest_us;
-                // Who is late is most urgent: *assumed*, with the priority between those who are.
+                // Late requests are most urgent: *assumed*, with the priority between those that are late.
                 -f64::from(row.priority) / slack_us.max(1.0)
             }),
             Rule::Dysta { beta, gamma } => {
@@ -216,7 +216,7 @@ fn prema(now_us: u64, waiting: &mut [Waiting]) -> usize {
     })
 }
 
-/// Urgency, at most 1, and idle time over the next layer. Who is past its deadline has urgency 1: *assumed*.
+/// Urgency, at most 1, and idle time over the next layer. A request past its deadline has urgency 1: *assumed*.
 fn map_score(row: &Waiting, now_us: u64) -> f64 {
     let left_us = row.deadline_us as f64 - now_us as f64;
     let urgency = if left_us > 0.0 {

@@ -104,7 +104,7 @@ impl Model {
         self.rest_us[pattern][layers_ran]
     }
 
-    /// The same for who does not know the pattern.
+    /// The same where the pattern is not known.
     #[must_use]
     pub fn mean_rest_us(&self, layers_ran: usize) -> f64 {
         self.mean_rest_us[layers_ran]

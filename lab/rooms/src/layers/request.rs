@@ -27,7 +27,7 @@ pub struct Request {
     pub pattern: usize,
     /// The higher the more urgent, at least 1. Not all schedulers look at it.
     pub priority: u8,
-    /// What each layer takes, µs, at least 1. Nobody knows one before it ran.
+    /// What each layer takes, µs, at least 1. None is known before it ran.
     pub latencies_us: Vec<u32>,
 }
 

@@ -29,11 +29,11 @@ struct Run<'a> {
     num_preemptions: u64,
 }
 
-/// Plays a list on equal accelerators, each with one request at a time. All that happens at one instant happens before anybody
-/// decides. Deterministic in the list and the scheduler.
+/// Plays a list on equal accelerators, each with one request at a time. All that happens at one instant happens before the
+/// scheduler decides. Deterministic in the list and the scheduler.
 ///
 /// # Errors
-/// A number of accelerators out of range; a scheduler that fails or chooses nobody.
+/// A number of accelerators out of range; a scheduler that fails or chooses no waiting request.
 pub fn simulate(
     requests: &Requests,
     num_accelerators: usize,

@@ -30,7 +30,7 @@ pub(crate) struct Load {
 
 impl Memory {
     /// What to load next, if anything. `queue` are models in the order of their use, `running` is the one in use now. A model
-    /// gives way only if nobody needs it sooner: where the best victim is one of those, it is waited for.
+    /// gives way only if it is not needed sooner: where the best victim is needed sooner, nothing is loaded yet.
     pub(crate) fn next(
         self,
         held: &[Held],
@@ -57,7 +57,7 @@ impl Memory {
                 (next, held.last, held)
             })
             .collect();
-        // The furthest first; of those that nobody needs, the one used longest ago.
+        // The furthest first; of those that the queue does not need, the one used longest ago.
         candidates.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
         let mut free_mib = free_mib;
         let mut victims = Vec::new();

@@ -1,4 +1,4 @@
-//! Who runs which task: what a rule may know, and published rules by name.
+//! Which worker runs which task: what a rule may know, and published rules by name.
 
 use pleach_scheduler::Problem;
 use pleach_scheduler::heuristics::Info;
@@ -7,7 +7,7 @@ use crate::workflows::memory::Memory;
 use crate::workflows::system::{System, Workflow};
 use pleach_serving::settings::{Settings, rule};
 
-/// What a worker told of itself.
+/// What a worker reported of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// When all that it had was believed to be done, µs.
@@ -16,7 +16,7 @@ pub struct Seen {
     pub models: u64,
 }
 
-/// What the worker that decides knows: of itself all, of others what they told last.
+/// What the worker that decides knows: its own present state, and what the others reported last.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// µs.

@@ -39,7 +39,7 @@ struct Run<'a> {
     queries: &'a Queries,
     placer: &'a mut dyn Placer,
     workers: Vec<Worker>,
-    /// What each worker told last, and when it tells next.
+    /// What each worker reported last, and when it reports next.
     told: Vec<Seen>,
     next_us: Vec<u64>,
     events: BinaryHeap<Reverse<(u64, Event)>>,
@@ -110,8 +110,8 @@ pub fn simulate(
 }
 
 impl Run<'_> {
-    /// Workers whose turn came before now have told what was so then. Nothing happened since the last event, so the last of many
-    /// turns says it all.
+    /// Workers that were due by now have reported their state at that time. Nothing happened since the last event, so of several
+    /// reports only the last matters.
     fn tell(&mut self, now_us: u64) {
         let period_us = self.system.workers().refresh_us;
         if period_us == 0 {
@@ -126,7 +126,7 @@ impl Run<'_> {
         }
     }
 
-    /// What a worker knows: of itself all, of others what they told, or all where nothing is old.
+    /// What a worker knows: its own present state, and what the others reported, or their present state where nothing is old.
     fn known(&self, now_us: u64, own: usize) -> Vec<Seen> {
         let is_fresh = self.system.workers().refresh_us == 0;
         let of = |(worker, told): (usize, &Seen)| {

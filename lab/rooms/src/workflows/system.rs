@@ -4,7 +4,7 @@ use pleach_scheduler::Problem;
 
 use pleach_serving::settings::within;
 
-/// Most models of a system: they are told as bits of one number.
+/// Most models of a system: workers report them as bits of one number.
 pub(crate) const MODELS_MAX: usize = 64;
 /// Most tasks of a workflow.
 pub(crate) const TASKS_MAX: usize = 1_000;
@@ -191,7 +191,7 @@ fn order(tasks: &[Task], successors: &[Vec<usize>]) -> Result<Vec<usize>, usize>
     let Some(mut task) = (0..tasks.len()).find(|task| num_before[*task] > 0) else {
         return Ok(order);
     };
-    // Whoever waits has a predecessor that waits: as many steps back as there are tasks end within a cycle.
+    // Each task that waits has a predecessor that waits: as many steps back as there are tasks end within a cycle.
     for _ in 0..tasks.len() {
         let waits = tasks[task].after.iter().find(|before| num_before[**before] > 0);
         task = *waits.unwrap_or(&task);

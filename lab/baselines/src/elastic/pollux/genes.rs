@@ -32,7 +32,7 @@ pub(super) struct Row {
     pub several_nodes: Vec<Vec<f64>>,
 }
 
-/// What is searched: who gets how many GPUs of which node.
+/// What is searched: how many GPUs of which node each job gets.
 #[derive(Clone, Debug)]
 pub(super) struct Problem {
     /// Type of each node. `[nodes]`
@@ -237,7 +237,7 @@ impl Problem {
         }
     }
 
-    /// Everybody goes on as it is; who waits gets nothing.
+    /// Every running job goes on as it is; waiting jobs get nothing.
     pub fn current(&self) -> Individual {
         let nothing = vec![0; self.num_nodes()];
         let rows = self

@@ -249,7 +249,7 @@ impl Pollux {
         carried.collect()
     }
 
-    /// Gives everybody what was found, those that do not change first.
+    /// Gives each job what was found for it, the jobs that do not change first.
     fn give(cluster: &Cluster, field: &mut Field, problem: &Problem, best: &[u8], scalings: &[Scaling]) {
         let mut rest = Vec::new();
         for (row, job) in scalings.iter().enumerate() {

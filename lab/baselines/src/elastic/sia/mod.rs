@@ -22,7 +22,7 @@
 //! - The restart factor is held above 0.01, so that an old job with many restarts is still comparable; it does not concern
 //!   jobs that wait, which pay the same in every configuration.
 //! - Rigid jobs have one configuration for each type, their gang. What fits nowhere after the placement is started small if
-//!   there is room, so nobody waits beside idle GPUs.
+//!   there is room, so no job waits beside idle GPUs on which it could run.
 
 mod configurations;
 mod place;

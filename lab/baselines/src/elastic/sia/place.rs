@@ -10,14 +10,14 @@ use pleach_scheduler::{GpuTypeId, NodeId};
 use super::super::field::Field;
 use super::super::scaling::Scaling;
 
-/// Who stays where it is if its configuration is the same.
+/// Which jobs stay where they are if their configuration is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stay {
-    /// Everybody; the others get what is left.
+    /// All of them; the others get what is left.
     First,
-    /// Whoever still can when its turn comes, largest first.
+    /// Those that still can when their turn comes, largest first.
     InTurn,
-    /// Nobody.
+    /// None.
     Nobody,
 }
 

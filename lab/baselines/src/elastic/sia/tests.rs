@@ -38,8 +38,8 @@ fn a_job_starts_on_one_gpu_and_doubles_from_round_to_round() {
 
 #[test]
 fn the_weight_of_waiting_decides_whether_a_job_is_worth_a_gpu_at_all() {
-    // p = -0.5: a row's least configuration costs 1, waiting 1.1. With a weight below 1 nobody is worth starting, but
-    // whoever fits on idle GPUs is started nevertheless.
+    // p = -0.5: a row's least configuration costs 1, waiting 1.1. With a weight below 1 the least configuration is worth
+    // less than waiting; a job that fits on idle GPUs is started nevertheless.
     let cluster = elastic_cluster(1, 4, &[proportional(64)]);
     let value = |idle_weight: f64| {
         let mut cluster = cluster.clone();
@@ -106,7 +106,7 @@ fn jobs_make_way_for_whole_nodes_when_nothing_else_fits() {
         cluster.start(id, [slice].into_iter().collect());
     }
     let gang = submit_class(&mut cluster, 2, 2, 1e6);
-    // Both small jobs hold 1 GPU and stay at 1; a rigid gang may be spread, so nobody has to move.
+    // Both small jobs hold 1 GPU and stay at 1; a rigid gang may be spread, so no job has to move.
     assert_eq!(at(&mut planner, &mut cluster, 0.0), [1, 1, 2]);
     assert_eq!(cluster.job(gang).state, JobState::Running);
     cluster.finish(gang);

@@ -282,7 +282,7 @@ fn rows_without_what_the_law_needs_and_rows_of_nonsense_are_left_out_with_the_re
             "{value}: {reasons:?}"
         );
     }
-    // Without a batch stages wait for what nobody states; copies without stages are taken to pass one micro batch each.
+    // Without a batch a row with stages is left out; copies without stages are taken to pass one micro batch each.
     let batches = ["1", "2"].map(|pipeline| {
         let mut rows = Rows::default();
         let mut fields = good.map(String::from);

@@ -97,7 +97,7 @@ impl Measured {
     }
 }
 
-/// Who published a row.
+/// The publisher of a row.
 pub(super) fn source(row: &Row) -> &str {
     row.source.split([':', ' ', '@']).next().unwrap_or_default()
 }

@@ -11,7 +11,7 @@
 //!   spanned, cores and memory per GPU, until enough is free, also those that have nothing to give.
 //! - FTF runs the jobs with the *smallest* expected slowdown first.
 //!
-//! Who gets which GPUs, cores and memory is decided by the scheduler's own [`ServerAllocator`]: what is here is the order of
+//! The scheduler's own [`ServerAllocator`] decides which GPUs, cores and memory each job gets: what is here is the order of
 //! jobs, the two speeds and the clock.
 //!
 //! # Source

@@ -33,7 +33,7 @@ pub enum Arrivals {
     Poisson(f64),
 }
 
-/// Who shares the GPU, and for how long.
+/// The networks that share the GPU, and for how long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mix {
     /// The critical network.
@@ -114,7 +114,7 @@ struct State<'a> {
     now_ns: u64,
     residents: [Resident; 2],
     groups: Vec<Group>,
-    /// Who ran last, where they take turns.
+    /// The resident that ran last, where they take turns.
     last: usize,
     outcome: Outcome,
 }

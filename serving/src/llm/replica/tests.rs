@@ -61,8 +61,8 @@ fn one_request_takes_what_its_steps_take() {
     assert_eq!((replica.num_steps(), replica.context_tokens()), (3, 0));
 }
 
-/// A step takes at most 100 tokens. So a prompt of 150 is computed in three parts, beside the prompt and then the answer of another
-/// request.
+/// A step takes at most 100 tokens. So a prompt of 150 is computed in three parts, beside the prompt and then the answer of
+/// another request.
 #[test]
 fn a_long_prompt_is_cut_and_shares_its_steps_with_answers() {
     let list = [(0, work(0, 50, 5)), (0, work(1, 150, 1))];

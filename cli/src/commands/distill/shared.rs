@@ -177,7 +177,7 @@ impl<'a> Setup<'a> {
         })
     }
 
-    /// Which policy is ahead of the tree on the test seeds, and what to try; none where the tree is ahead of all.
+    /// Which policy is ahead of the tree on the test seeds, and what to try; none where no policy is.
     fn verdict(&self, results: &Results, tree: &str, objective: &Objective) -> Option<String> {
         let (rival, ratio) = verdict::leader(results, tree, heuristics::names(), objective)?;
         let mut to_try = vec!["more --leaves".to_string()];
@@ -222,7 +222,7 @@ pub(super) struct Compared {
     pub(super) results: Results,
     /// The tree's name there.
     pub(super) tree: String,
-    /// Which policy is ahead of it, and what to try; none where it is ahead of all.
+    /// Which policy is ahead of it, and what to try; none where no policy is.
     pub(super) verdict: Option<String>,
 }
 

@@ -22,7 +22,7 @@ type Error = Box<dyn std::error::Error>;
 /// proc(5): `sysconf(_SC_CLK_TCK)`, 100 on every Linux that Rust supports.
 const TICK_S: f64 = 0.01;
 
-/// Processor time so far, s: of all threads, or of the first alone, which does what nobody else can do at the same time.
+/// Processor time so far, s: of all threads, or of the first alone. While that one works, no other thread can do its part.
 fn cpu_s(of: &str) -> Result<f64, Error> {
     let stat = std::fs::read_to_string(format!("/proc/{of}/stat"))?;
     // Fields 14 and 15; the name in field 2 may hold blanks, so count after its bracket.

@@ -1,6 +1,7 @@
 //! Every device that this build has and this machine can use learns what the CPU learns.
 //!
-//! A device without a driver is passed over, and says so; `a_device_of_this_build_is_there` is for those who know better.
+//! A device without a driver is skipped with a message. On machines that are known to have one, run
+//! `a_device_of_this_build_is_there`.
 
 use crate::checkpoint::Checkpoint;
 use crate::device::Device;

@@ -8,7 +8,8 @@
 //! `z - sigma e_i` for `num_pairs` draws `e_i` of a standard normal (antithetic). Fitness becomes its centred rank in
 //! `[-1/2, 1/2]`, and the direction `sum rank_i e_i / (n sigma)` goes through Adam. The value head is not learnt.
 //!
-//! Everybody in a generation plays the same workloads, so the arrivals' luck is the same for all and ranks compare policies.
+//! All members of a generation play the same workloads. So the luck of the arrivals is the same for all, and ranks compare
+//! policies.
 //!
 //! # Source
 //! Salimans et al., 2017 (antithetic draws, ranks, Adam); common random numbers are textbook. Scaling noise by array is ours.

@@ -129,8 +129,8 @@ impl Demonstrations {
         })
     }
 
-    /// Lets somebody play while a teacher says what it would have done: `both` returns the teacher's action and the one that is
-    /// taken. Returns are those of the player. Where the teacher says nothing, the decision is played and not learnt from.
+    /// Plays an actor while a teacher says what it would have done: `both` returns the teacher's action and the one that is
+    /// taken. Returns are those of the actor. Where the teacher gives no action, the decision is played and not learnt from.
     ///
     /// # Source
     /// DAgger: Ross et al., AISTATS'11.

@@ -97,7 +97,7 @@ pub(crate) fn bandit_share_of(config: TrainConfig, device: Device) -> f32 {
     (earned - mean) / (best - mean)
 }
 
-/// A teacher of the two queues who serves the first as long as somebody waits there.
+/// A teacher of the two queues that serves the first one as long as anything waits there.
 pub(crate) fn demonstrations(env: &mut Many<TwoQueues>, num_steps: usize) -> Demonstrations {
     let teacher = |env: &mut Many<TwoQueues>, i: usize, _: &Batch| {
         let queues = env.toy(i).queues;

@@ -38,7 +38,7 @@ pub fn bars(quiet: bool) -> Watcher {
 struct Bar {
     bar: ProgressBar,
     label: String,
-    /// Where plain lines are due; none with a bar that is seen, and for who wants quiet.
+    /// When the next plain line is due; none where the bar is seen or `--quiet` was given.
     plain: Option<Mutex<Pace>>,
 }
 
@@ -106,7 +106,7 @@ impl Bar {
     }
 }
 
-/// A bar; where nobody knows the number of steps, those that are done and the time.
+/// A bar; where the number of steps is not known, the steps that are done and the time.
 fn set_style(bar: &ProgressBar, num_steps: u64) {
     let template = if num_steps == 0 {
         "{prefix:<10} {pos} {elapsed:>5} so far  {msg}"
@@ -118,7 +118,7 @@ fn set_style(bar: &ProgressBar, num_steps: u64) {
     }
 }
 
-/// A line on standard error. Nobody is stopped where that cannot be written.
+/// A line on standard error. Where it cannot be written, the work goes on.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "pleach: {line}");
 }
@@ -140,7 +140,7 @@ impl Pace {
     }
 }
 
-/// `train 40/200, 20 %, 00:01:00 so far, JCT 0.912 of sjf`; `train 40, 00:01:00 so far` where nobody knows how many there are.
+/// `train 40/200, 20 %, 00:01:00 so far, JCT 0.912 of sjf`; `train 40, 00:01:00 so far` where the number of steps is not known.
 fn plain_line(label: &str, (done, of): (u64, u64), elapsed: Duration, message: &str) -> String {
     let percent = (100 * done).checked_div(of);
     let steps = percent.map_or_else(|| done.to_string(), |percent| format!("{done}/{of}, {percent} %"));

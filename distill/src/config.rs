@@ -62,8 +62,8 @@ fn is_first_view(columns: &String) -> bool {
 pub enum Monotone {
     /// A job that waits longer, all else equal, never comes later.
     Waiting,
-    /// A job with a shorter estimate, all else equal, never comes later. Features of which nobody knows how they move with the
-    /// estimate are not asked for.
+    /// A job with a shorter estimate, all else equal, never comes later. Features are left out where it is not known how they
+    /// move with the estimate.
     Estimate,
 }
 

@@ -31,8 +31,8 @@ const FIRST_LEAVES: usize = 2;
 
 /// A policy that lets another decide and records what the teacher thinks of every decision point on the way.
 ///
-/// Its needs are the teacher's, so that both are asked about the same candidates. Whoever runs it sees one candidate
-/// with score 1 and the others with 0; it does not matter which tie key the runner applies.
+/// Its needs are the teacher's, so that both are asked about the same candidates. Its scores are 1 for one candidate and 0 for
+/// the others; it does not matter which tie key the runner applies.
 pub struct Recording<'a> {
     teacher: &'a mut dyn Policy,
     actor: Option<&'a mut dyn Policy>,

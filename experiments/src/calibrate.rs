@@ -40,7 +40,7 @@ pub fn objective(parts: &[PartRow]) -> f64 {
 /// What a standby is worth.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tried {
-    /// Who decides below which queue; nobody but the network if none.
+    /// The policy that decides while the queue is below a bound; none: the network decides always.
     pub standby: Option<Standby>,
     /// What is to be little, [`objective`].
     pub objective: f64,

@@ -1,6 +1,6 @@
 //! What can go wrong in an experiment, and the exit code that each one means.
 //!
-//! The exit codes are a contract with whoever restarts us (a job array, a batch queue, a shell loop): 0 is done, 75 asks
+//! The exit codes are a contract with what restarts the program (a job array, a batch queue, a shell loop): 0 is done, 75 asks
 //! for another try, 2 is an input that no retry will mend, 1 is everything else.
 
 use std::io;
@@ -56,7 +56,7 @@ pub enum Error {
     /// Something else failed while it ran.
     #[error("{0}")]
     Failed(String),
-    /// Somebody asked the program to end, and it did, with its state kept.
+    /// The program was asked to end, and it did, with its state kept.
     #[error("{message}")]
     Stopped {
         /// Number of the signal.

@@ -1,12 +1,12 @@
-//! What long work tells whoever watches it. Nothing that is told reaches a result, and nobody need listen.
+//! What long work reports to a watcher. Nothing of it reaches a result, and no watcher is needed.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// One thing that is told.
+/// One report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress<'a> {
-    /// A part of the work begins, with its name and the number of its steps; 0 where nobody knows it.
+    /// A part of the work begins, with its name and the number of its steps; 0 where it is not known.
     Begun(&'a str, u64),
     /// The part has so many steps, as far as is known by now.
     OutOf(u64),
@@ -16,7 +16,7 @@ pub enum Progress<'a> {
     At(u64, &'a str),
     /// The part is over.
     Ended,
-    /// One line that somebody should read.
+    /// One line for the user.
     Note(&'a str),
 }
 
@@ -27,12 +27,12 @@ pub struct Stopped {
     pub signal: i32,
 }
 
-/// Who hears what is told.
+/// Receives the reports.
 type Listen = dyn Fn(Progress<'_>) + Send + Sync;
-/// Who says, of steps done and in all, whether the work is to end there.
+/// Says, from steps done and in all, whether the work is to end there.
 type Ask = dyn Fn(u64, u64) -> Option<Stopped> + Send + Sync;
 
-/// Whoever watches, and may end the work: functions that any thread may call.
+/// A watcher of work, which may end it: functions that any thread may call.
 #[derive(Clone)]
 pub struct Watcher {
     listen: Arc<Listen>,
@@ -40,7 +40,7 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Calls `listen` with everything that is told.
+    /// Calls `listen` with every report.
     pub fn new(listen: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Watcher {
         Watcher {
             listen: Arc::new(listen),
@@ -63,13 +63,13 @@ impl Watcher {
         (self.ask)(num_done, num_steps)
     }
 
-    /// Nobody watches.
+    /// A watcher that ignores all reports.
     #[must_use]
     pub fn nobody() -> Watcher {
         Watcher::new(|_| {})
     }
 
-    /// Tells one thing.
+    /// Reports one thing.
     pub fn tell(&self, progress: Progress<'_>) {
         (self.listen)(progress);
     }

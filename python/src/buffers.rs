@@ -40,7 +40,7 @@ fn copied<T: Element + Copy>(py: Python<'_>, array: &Py<PyArray1<T>>) -> PyResul
 /// An array for the time of a call.
 ///
 /// # Errors
-/// Somebody else has it at this moment.
+/// The array is borrowed elsewhere at this moment.
 pub(crate) fn lend<'py, T: Element>(
     py: Python<'py>,
     array: &Py<PyArray1<T>>,

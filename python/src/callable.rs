@@ -44,9 +44,9 @@ pub(crate) struct Callable {
     pub(crate) function: Arc<Py<PyAny>>,
     /// Whether it takes observations of N decisions.
     pub(crate) takes_many: bool,
-    /// Who asks it, where its list plays beside others.
+    /// Gets its scores through this, where its list plays beside others.
     pub(crate) seat: Option<Seat>,
-    /// Who asks it on the thread of a caller; none where that is this thread.
+    /// Where its calls are sent to run on the caller's thread; none where that is this thread.
     pub(crate) errands: Option<Errands>,
     /// What its observations show.
     pub(crate) view: &'static View,
@@ -139,7 +139,8 @@ impl Callable {
         Ok(scores)
     }
 
-    /// What `ask` gets in Python on the thread of the caller, or here where nobody else is meant. A failure there goes to the caller.
+    /// What `ask` gets in Python on the thread of the caller, or here where no other thread is set. A failure there goes to the
+    /// caller.
     pub(crate) fn on_the_callers_thread<T: Send + 'static>(
         &self,
         ask: impl FnOnce(&Callable, Python<'_>) -> PyResult<T> + Send + 'static,
@@ -155,7 +156,7 @@ impl Callable {
             Ok(())
         };
         let sent = errands.send(Box::new(errand));
-        // Where the caller has left, nobody waits for the work either.
+        // Where the caller has left, the result of the work is not wanted either.
         sent.map_err(|_| PolicyError::Stopped)?;
         answer.recv().map(Ok).map_err(|_| PolicyError::Stopped)
     }

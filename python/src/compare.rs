@@ -100,7 +100,7 @@ impl Arena {
     }
 }
 
-/// Who is compared: a policy, and beside it the function that it is, where that takes the decisions of many lists at once.
+/// What is compared: a policy, and beside it the function that it is, where that takes the decisions of many lists at once.
 struct Player {
     spec: PolicySpec,
     of_many: Option<Callable>,
@@ -147,7 +147,7 @@ fn runs(
 
 /// Episodes of an environment, the same as by its id where it has no other settings; one where all would be the same.
 fn episodes(env: &EnvConfig, id: &str, config: &EvaluationConfig) -> Result<Vec<Instance>, Error> {
-    // Of a list that is split, what nobody trained on.
+    // Of a list that is split, the part that was not trained on.
     let env = &env.in_split(Split::Test);
     let source = Source::open(env)?;
     let draw = |seed: Seed| -> Result<Instance, Error> {
@@ -170,8 +170,8 @@ fn episodes(env: &EnvConfig, id: &str, config: &EvaluationConfig) -> Result<Vec<
     Ok(drawn)
 }
 
-/// Lists with their seeds: of lists with one name each has a seed of its own, as draws of a generator have, for runs are told
-/// apart by both.
+/// Lists with their seeds. Lists with one name get a seed each, as draws of a generator have: a run is identified by name and
+/// seed.
 fn lists(workloads: &[PyRef<'_, Workload>], seed: u64) -> Vec<Instance> {
     let mut seeds: BTreeMap<&str, u64> = BTreeMap::new();
     let instances = workloads.iter().map(|workload| {

@@ -66,7 +66,7 @@ pub(crate) struct Envs {
     pool: Option<(u32, ThreadPool)>,
     experts: Vec<Mutex<Experts>>,
     random: RandomActions,
-    /// What environment 0 has done so far, where somebody wants pictures.
+    /// What environment 0 has done so far, where pictures are asked for.
     strip: Option<Strip>,
     /// What the last step decided in each, where that is kept. `[N]`
     decided: Option<Vec<Told>>,

@@ -21,7 +21,7 @@ use crate::errors::guarded;
 const LOOK: Duration = Duration::from_millis(50);
 /// How long it waits for the work to end once that was asked for. Assumed.
 const GRACE: Duration = Duration::from_millis(400);
-/// Number of SIGINT, for those who ask by what they are stopped.
+/// Number of SIGINT, the signal that is named as the reason of the stop.
 const SIGINT: i32 = 2;
 
 /// A wish that the work end.
@@ -56,7 +56,7 @@ pub(crate) type Errand = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
 /// Where errands are sent.
 pub(crate) type Errands = Sender<Errand>;
 
-/// A piece of long work before it begins: who may end it, and what it has done on the thread of the caller.
+/// A piece of long work before it begins: the wish that can end it, and the errands that run on the thread of the caller.
 pub(crate) struct Work {
     pub(crate) wish: Wish,
     pub(crate) errands: Errands,
@@ -108,7 +108,7 @@ impl Work {
         } = self;
         let thread = std::thread::Builder::new().name("pleach".into());
         let begun = thread.spawn(move || {
-            // Nobody listens any more where the work was left behind.
+            // Where the work was left behind, the receiver is gone.
             let _ = send.send(guarded(|| pool.install(work)));
             // That there is nothing more to wait for.
             let _ = errands.send(Box::new(|_| Ok(())));
@@ -145,7 +145,7 @@ fn wait<T>(
         }
         if let Err(raised) = heard {
             wish.make();
-            // Who waits for an errand goes on.
+            // Threads that wait for an errand go on.
             drop(arriving);
             let _ = done.recv_timeout(grace);
             return Err(raised);

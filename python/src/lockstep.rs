@@ -1,5 +1,5 @@
-//! Runs of a function that scores the decisions of many lists at once: each list has a thread of its own, and all wait until every list
-//! that still plays has a decision. Who is asked together depends on the lists alone, so the answers do too.
+//! Runs of a function that scores the decisions of many lists at once. Each list has a thread of its own, and all wait until
+//! every list that still plays has a decision. Which lists are asked together depends on the lists alone, so the answers do too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ enum Word {
     Leaves,
 }
 
-/// The place of one list among those that play at once: who has a decision there waits until all others have one too.
+/// The place of one list among those that play at once: a list with a decision waits there until all others have one too.
 fn seat(place: usize, words: Sender<(usize, Word)>) -> Seat {
     Arc::new(move |seen| {
         let (send, answer) = channel();
@@ -81,7 +81,7 @@ pub(crate) fn play(
     Ok(all)
 }
 
-/// Answers until all have left; nobody is answered once the function has failed.
+/// Answers until all lists have left; once the function has failed, no list gets an answer.
 fn answer(function: &Callable, mut playing: usize, heard: &Receiver<(usize, Word)>) {
     let mut waiting = BTreeMap::new();
     while playing > 0 {
@@ -95,7 +95,7 @@ fn answer(function: &Callable, mut playing: usize, heard: &Receiver<(usize, Word
         if playing > 0 && waiting.len() == playing {
             let (seen, answers): (Vec<_>, Vec<_>) = std::mem::take(&mut waiting).into_values().unzip();
             let asked = function.on_the_callers_thread(move |own, py: Python<'_>| own.ask_all(py, seen));
-            // Who is not answered hears that nobody will, by the end of its channel.
+            // A list without an answer learns by the end of its channel that none will come.
             for (scores, answer) in asked
                 .ok()
                 .and_then(Result::ok)

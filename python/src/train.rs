@@ -76,7 +76,7 @@ fn watcher(own: &Work, total: u64, tell: Option<Py<PyAny>>) -> Watcher {
             drop(told);
             answer.map(|_| ())
         };
-        // What is raised of an update ends the training after it. Where the caller has left there is nobody to tell.
+        // An exception of an update ends the training after it. Where the caller has left, the exception has no receiver.
         if errands.send(Box::new(errand)).is_ok() {
             let _ = is_told.recv();
         }

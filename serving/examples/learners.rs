@@ -40,7 +40,8 @@ fn shown(rows: &Rows<'_>, row: usize, name: &str) -> f32 {
     rows.row(row)[place.unwrap_or(0)]
 }
 
-/// Drops whoever has less than a part of the slack left; then the warm batch with the least slack that is in time; then waits.
+/// Drops each request with less than a part of its slack left; then the warm batch with the least slack that is in time; then
+/// waits.
 fn least_slack(rows: &Rows<'_>, least: f32) -> usize {
     let (mut best, mut last) = (None, 0);
     for row in (0..rows.mask.len()).take_while(|row| rows.mask[*row]) {

@@ -1,4 +1,4 @@
-//! What the columns of all rooms have in common: from 0 upwards, and nobody's choice.
+//! What the columns of all rooms have in common: values from 0 upwards, which neither users nor operators set.
 
 use pleach_scheduler::features::{Among, Control, Feature, Group, Relation, RowKind, Scale};
 

@@ -35,7 +35,7 @@ pub const fn rule(
     }
 }
 
-/// What was asked for, setting by setting. Whoever opens a policy takes the settings that it has and ends with
+/// What was asked for, setting by setting. The code that opens a policy takes the settings that it has and ends with
 /// [`Settings::end`], which refuses the others.
 pub struct Settings<'a> {
     what: &'static str,

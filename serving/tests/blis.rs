@@ -182,7 +182,7 @@ impl Printed {
             think_ps.push(ps_of_s(period_s));
             begins_s += duration_s;
         }
-        // Of each request: who sent it and when, and its first token.
+        // Of each request: its user, when it was sent, and its first token.
         let mut sent: Vec<(u64, usize, u32, u32, u64)> = Vec::new();
         let (mut sums, mut num) = ([0.0; 3], 0.0);
         loop {

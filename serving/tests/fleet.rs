@@ -53,7 +53,7 @@ fn the_same_list_and_router_give_the_same_outcome_and_all_are_served() {
     }
 }
 
-/// Published of BLIS's and llm-d's gateways, and measured before: who sends by old facts alone sends all to one replica.
+/// Published of BLIS's and llm-d's gateways, and measured before: a router with old facts alone sends all to one replica.
 #[test]
 fn old_facts_alone_herd_and_own_requests_counted_do_not() {
     let list = drawn(20_000, 120.0, 1.0, 2);

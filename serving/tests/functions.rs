@@ -239,7 +239,8 @@ proptest! {
         };
         let mut arrivals = Arrivals::of_setting("moderate-normal", ["assumed", "infless"][surface], 300).unwrap();
         arrivals.load = load;
-        // Who makes no container while the function has others gets one all the same where those never take the batch.
+        // With `cold=false` a rule makes no container while the function has others. It gets one all the same where those never
+        // take the batch.
         let name = &format!("{}{}", POLICIES[place].name, if keeps { ":warm=true:cold=false" } else { "" });
         let inner = by_name(name, &work, &platform, arrivals.slo).unwrap();
         let mut witness = Witness { inner, most_waiting: 0 };

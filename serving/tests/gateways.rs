@@ -23,9 +23,9 @@ use pleach_workloads::Seed;
 
 /// What a tree reads: both believed times, and the least of the second over all endpoints.
 type Reads = [&'static str; 3];
-/// As an endpoint told, with all that was sent since.
+/// As an endpoint reported, with all that was sent since.
 const TOLD: Reads = ["ttft_share", "tpot_share", "least_tpot_share"];
-/// With what has been computed and has ended since taken off: rates that no endpoint tells.
+/// With what has been computed and has ended since taken off: rates that no endpoint reports.
 const NOW: Reads = ["ttft_now_share", "tpot_now_share", "least_tpot_now_share"];
 
 /// Refuses where even the least believed TPOT is above a share of its target; sends where both believed times are least.
@@ -95,7 +95,7 @@ fn play(list: &Requests, fleet: &Fleet, router: &mut dyn Router) -> (Outcome, f6
     (outcome, hits)
 }
 
-/// Times of a request: now, and when endpoints told, ns.
+/// Times of a request: now, and when endpoints reported, ns.
 #[derive(Clone, Copy)]
 struct Times {
     now_ns: u64,
@@ -119,8 +119,8 @@ impl Times {
     }
 }
 
-/// The facts that an exported plug-in has: as told, but for the tokens of prompts that are not computed. It knows when it sent which
-/// prompts.
+/// The facts that an exported plug-in has: as reported, but for the tokens of prompts that are not computed. It knows when it
+/// sent which prompts.
 #[derive(Default)]
 struct Memory(Vec<Vec<(u64, u64)>>);
 

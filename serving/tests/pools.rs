@@ -113,8 +113,8 @@ fn who_decodes_is_checked_before_a_prompt_is_played() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Nobody is lost or served twice (the engine panics at that), whatever runs out; transfers add up. The longest prompt that is drawn
-    /// has 28,000 tokens.
+    /// No request is lost or served twice (the engine panics at that), whatever runs out; transfers add up. The longest prompt
+    /// that is drawn has 28,000 tokens.
     #[test]
     fn all_are_served_once_and_their_transfers_add_up(
         seed in 0_u64..10_000, num_prefill in 1_usize..5, num_decode in 1_usize..5, num_gateways in 1_usize..4,

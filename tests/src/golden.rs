@@ -89,7 +89,7 @@ impl Row {
 /// Why rows were minted, and the digest of those rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Minting {
-    /// The words of whoever minted.
+    /// The reason that was given when the file was minted.
     pub reason: String,
     /// [`digest_of`] the rows.
     pub rows: String,
@@ -193,7 +193,7 @@ pub fn is_minting(file: &str, rows: &[Row]) -> bool {
 /// Holds results to those of the golden file, or mints the file where a reason is given.
 ///
 /// # Panics
-/// Where results are others than those of the file; and after minting, so that nobody mints in silence.
+/// Where results are others than those of the file; and after minting, so that a file is never minted unnoticed.
 pub fn hold(file: &str, rows: Vec<Row>) {
     let names: BTreeSet<&str> = rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names.len(), rows.len(), "{file}: two results have the same name");

@@ -57,9 +57,9 @@ pub fn browser_dom(folder: &Path, page: &str, address: &str) -> Option<String> {
     dumped(folder, &place, address, false)
 }
 
-/// What is wrong with pages, each with its name, on a phone (400 px) and a screen (1,280 px), in light and dark: that one scrolls
-/// sideways, text that is cut, that lies on other text in a picture, or that cannot be told from what is behind it; none where no
-/// browser is here, as of [`program`].
+/// What is wrong with pages, each with its name, on a phone (400 px) and a screen (1,280 px), in light and dark. Faults are a
+/// page that scrolls sideways, text that is cut, text on other text in a picture, and text that does not stand out from its
+/// background. None where no browser is here, as of [`program`].
 ///
 /// # Panics
 /// Where a page cannot be written, the browser does not start, or a page does not load.

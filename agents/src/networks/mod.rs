@@ -1,13 +1,12 @@
 //! Architectures of networks: a module of Burn each, the same on every backend, and the list of operators that deploys it.
 //!
-//! Whoever learns sees a flat list of parameters, outputs, and a gradient; nothing else of a network. So PPO, imitation and
-//! evolution train every architecture of [`ARCHITECTURES`] on every device, and checkpoints, Adam and seeds are the same for all.
+//! Learners see a flat list of parameters, outputs, and a gradient; nothing else of a network. So PPO, imitation and evolution
+//! train every architecture of [`ARCHITECTURES`] on every device, and checkpoints, Adam and seeds are the same for all.
 //!
 //! # An architecture of one's own
 //! One file as `attention.rs`, which is the example, and one line in [`ARCHITECTURES`], or in a program of one's own
-//! [`register_architectures`]. The module says how a gradient is to
-//! be taken, and nobody writes one by hand; the operators say how rollouts and daemons compute the same in plain Rust. Before a
-//! training begins both are held to each other ([`check`]).
+//! [`register_architectures`]. The module says how a gradient is to be taken; no gradient is written by hand. The operators say
+//! how rollouts and daemons compute the same in plain Rust. Before a training begins both are held to each other ([`check`]).
 
 mod architecture;
 mod attention;

@@ -131,7 +131,7 @@ pub(super) fn forms(flag: &FormsFlag) -> Result<Vec<Form>, Error> {
     flag.to.iter().map(|name| form(name, &[])).collect()
 }
 
-/// A form by name. Pickers are only told of.
+/// A form by name. Pickers are only named in the message that refuses other names.
 fn form(name: &str, pickers: &[EndpointPicker]) -> Result<Form, Error> {
     let found = Form::all().find(|form| form.name() == name);
     found.ok_or_else(|| {

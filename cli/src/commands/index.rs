@@ -11,7 +11,7 @@ use pleach_experiments::run_folder::atomic_file;
 use pleach_experiments::train::verdict;
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 
-/// Jobs of a list unless somebody says otherwise.
+/// Jobs of a list, unless another number is given.
 const NUM_JOBS: u32 = 200;
 
 /// Searches, and writes the formula.

@@ -96,7 +96,7 @@ fn init(args: &SiteArgs, jobs: &Path, context: &mut Context<'_>) -> Result<(), E
             return Err(Error::config(key, value, "a file that is there", hint));
         }
     }
-    // What cannot be read is told now and not at the first run.
+    // Files that cannot be read are refused now and not at the first run.
     Format::of_file(jobs).map_err(|error| FileKind::Jobs.or_other(jobs, error))?;
     if let Some(nodes) = &args.nodes {
         NodeTable::read(nodes).map_err(|error| FileKind::Nodes.or_other(nodes, error))?;

@@ -83,7 +83,7 @@ pub fn run(args: &TwinArgs, context: &mut Context<'_>) -> Result<(), Error> {
     if !quiet {
         context.say(&sim.in_words())?;
         if let Some(twin) = &twin {
-            // Asked for other policies, nobody reads the tables of the twin again.
+            // Where other policies were asked for, the tables of the twin are left out.
             if other.is_none() {
                 for (heading, table) in sections(twin) {
                     context.say(&format!("\n{heading}\n{}", table.to_terminal().trim_end()))?;

@@ -14,7 +14,7 @@ const FAULTS_SHOWN_MAX: usize = 20;
 /// Checks every run of the record.
 ///
 /// # Errors
-/// Files that cannot be used; a run that breaks a rule, once all are told.
+/// Files that cannot be used; a run that breaks a rule, once all broken rules are reported.
 pub fn run(args: &VerifyArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let record = Record::read(&args.record)?;
     let (settings, told) = RecordSettings::of_record(&record, args.settings())?;

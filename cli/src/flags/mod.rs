@@ -306,7 +306,7 @@ mod tests {
                 let command = root.find_subcommand(word);
                 let command = command.unwrap_or_else(|| panic!("{}: pleach {named}", path.display()));
                 num_named += 1;
-                // Whoever does nothing without a command of its own is followed by one.
+                // A command that requires a subcommand is followed by one.
                 let next = rest[word.len()..].strip_prefix(' ').map_or("", first_word);
                 assert!(
                     next.is_empty()

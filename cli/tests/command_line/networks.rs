@@ -39,7 +39,7 @@ fn a_network_of_pytorch_plays_in_comparisons_in_tournaments_and_in_sweeps() {
         figure(&row.unwrap()["metrics"])
     });
     let swept = [0, 1].map(|unit| figure(&read(&format!("s/units/{unit}/result.json"))["value"]["metrics"]));
-    // The network spreads and is a half behind, whoever asks it; a heuristic in its place would not be.
+    // The network spreads and is a half behind, whichever command plays it; a heuristic in its place would not be.
     for [sjf, net] in [evaluated, played, swept] {
         assert!((1.2 * sjf..3.0 * sjf).contains(&net), "{net} of {sjf}");
     }

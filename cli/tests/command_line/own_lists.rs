@@ -64,7 +64,7 @@ fn a_search_for_an_index_says_of_a_list_whose_twin_is_not_believable_that_it_is_
                  --lists 1 --validation-lists 1";
     let doubt = "not believable";
     assert!(!succeed(here, index).contains(doubt));
-    // Somebody holds all jobs back for a day.
+    // All jobs are held back for a day, for a reason that no policy knows.
     let list = fs::read_to_string(here.join("mine.csv")).unwrap();
     let seen = list.lines().enumerate().map(|(row, line)| {
         let submit_s = line.split(',').nth(1).unwrap_or_default();

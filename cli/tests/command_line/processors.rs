@@ -6,8 +6,8 @@ use std::process::Command;
 
 use super::text;
 
-/// What the GNU C library is told to do without. The program's own vector code asks the processor itself; that all its units give
-/// the same bits is tested beside it.
+/// Vector units that the GNU C library must do without. The program's own vector code asks the processor itself; a test beside it
+/// shows that all its units give the same bits.
 const MASKS: (&str, &str) = ("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4");
 /// The test below, as the test program knows it: without the name of the program, which is the first of its path.
 fn digest_test() -> String {

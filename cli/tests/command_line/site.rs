@@ -167,7 +167,7 @@ fn going_on(folder: &Path, said: &str) {
     }
     let again = succeed(folder, "run site.toml");
     assert_eq!(files(&run), before);
-    // Of a finished run the decision is told again.
+    // A second run of a finished folder prints the decision again.
     let verdict = |said: &str| {
         let words = ["deploy ", "do not deploy: ", "nothing to win here, because "];
         let is_one = |line: &&str| words.iter().any(|word| line.starts_with(word));

@@ -57,7 +57,7 @@ fn a_sweep_runs_and_is_gathered() {
     succeed(folder.path(), "sweep gather --manifest s/sweep.json");
     let table = fs::read_to_string(folder.path().join("s/results.csv")).unwrap();
     assert_eq!(table.lines().count(), 1 + 8, "{table}");
-    // Nobody may be stopped: a table that gave sjf's figures as srtf's would say nothing of srtf.
+    // Jobs cannot be preempted here: a table that gave sjf's figures as srtf's would say nothing of srtf.
     assert_eq!(table.matches("as sjf: no preemption").count(), 4, "{table}");
     let page = fs::read_to_string(folder.path().join("s/results.html")).unwrap();
     assert!(page.contains("policy = srtf (as sjf: no preemption)"));

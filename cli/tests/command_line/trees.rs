@@ -156,7 +156,7 @@ fn a_tree_is_sealed_and_an_edit_breaks_the_seal() {
         "{said}"
     );
     assert_eq!(read(), sealed);
-    // An edit: nobody runs it until it is sealed again.
+    // An edited tree is not run until it is sealed again.
     let score = sealed
         .split("\"score\":")
         .nth(1)

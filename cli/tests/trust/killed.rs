@@ -189,7 +189,7 @@ fn a_second_process_is_turned_away_with_one_line_until_the_first_is_killed() {
     let run = folder.path().join("run");
     let settings = SETTINGS.replace("num_updates = 20", "num_updates = 1000000");
     let mut first = tiny_run::train(folder.path(), "run", &settings).spawn().unwrap();
-    // Written by whoever has the folder.
+    // The process that holds the folder writes this file.
     while !run.join("run.json").exists() {
         assert_eq!(first.try_wait().unwrap(), None, "the first one ended");
         std::thread::sleep(std::time::Duration::from_millis(5));

@@ -67,7 +67,7 @@ impl Killed<'_> {
             }
             assert_eq!(status.code(), Some(0), "start {num_starts}");
             if anew {
-                // The first run was slow; moments beyond the end kill nobody.
+                // The first run was slow; a kill that is due after the end hits no process.
                 time = time.min(began.elapsed());
             }
             compare(&whole.join(RUN), &killed.join(RUN));

@@ -1,5 +1,5 @@
-//! What a training run promises to whoever leaves it alone: killed at any moment, out of room, or with a loss that is no
-//! number, it goes on or stops with its last good state, and what it wrote can be read.
+//! What a training run promises without supervision. It may be killed at any moment, run out of room, or meet a loss that is no
+//! number. It then goes on or stops with its last good state, and what it wrote can be read.
 
 #[cfg(unix)]
 mod asked_to_end;

@@ -1,4 +1,4 @@
-//! Several processes that play a training's generations together: the bytes are those of one process, whoever dies.
+//! Several processes play a training's generations together. The bytes are those of one process, whichever of them is killed.
 
 use std::path::Path;
 use std::process::{Child, Stdio};

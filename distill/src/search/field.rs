@@ -76,7 +76,7 @@ pub struct Question<'a> {
 pub struct Caller<'a, E> {
     /// Runs trees on lists of jobs. List `i` is of part `i % num_parts`, the same list each time.
     pub judge: &'a mut dyn FnMut(Question<'_>) -> Result<Vec<Outcome>, E>,
-    /// Told of the state after each batch; to keep it, say.
+    /// Called with the state after each batch; to keep it, say.
     pub keep: &'a mut dyn FnMut(&SearchState) -> Result<(), E>,
 }
 

@@ -1,10 +1,10 @@
 //! Direct search: trees that are changed a little, judged in the simulator, and kept where they schedule better.
 //!
 //! A teacher finds splits that imitate it well, and the simulator knows which splits pay. The search keeps an [`Archive`] of the
-//! best trees of each size, changes some of them ([`changed`]), and races the children: all on a few lists of jobs, the better ones
-//! on more, the best on all, each time on the same lists as everybody before. What is to be little is
-//! [`SearchConfig::objective`]: the mean logarithm of the ratio of average JCT to the caller's baseline over several *parts* (lists
-//! as long as usual, longer ones, low loads), more for each part that loses, more for a long tail.
+//! best trees of each size, changes some of them ([`changed`]), and races the children: all on a few lists of jobs, the better
+//! ones on more, the best on all. Every child plays the same lists as all trees before it. What is to be little is
+//! [`SearchConfig::objective`]: the mean logarithm of the ratio of average JCT to the caller's baseline over several *parts*
+//! (lists as long as usual, longer ones, low loads), more for each part that loses, more for a long tail.
 //!
 //! The judge is the caller's, and so is the final word: the lists of the race chose the tree, so what it is worth must come from
 //! others.

@@ -96,7 +96,7 @@ fn run(
     (found.unwrap(), asked)
 }
 
-/// Rows are recorded where rules schedule that stop nobody: what a start says of stopping jobs is kept all the same.
+/// Rows are recorded under rules that stop no job. What a start says of stopping jobs is kept all the same.
 #[test]
 fn a_start_keeps_what_no_recorded_row_comes_to() {
     let rows = rows();

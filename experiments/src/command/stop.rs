@@ -1,12 +1,12 @@
 //! A wish from outside that the program end: SIGINT or SIGTERM, as the top of the program heard it.
 //!
-//! Whoever has a state worth saving listens while it can save it, and ends by itself between two updates. Where nobody
-//! listens the top ends the program at once: every file is whole at every moment. A second wish is never waited for.
+//! Work with a state worth saving listens while it can save it, and ends by itself between two updates. Without a listener the
+//! top ends the program at once: every file is whole at every moment. A second wish is never waited for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
-/// Whether the program was asked to end, and whether somebody will see to it.
+/// Whether the program was asked to end, and how many parts of it listen for that.
 #[derive(Debug, Default)]
 pub struct Stop {
     /// Number of the signal; 0 for none.
@@ -15,7 +15,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Notes the wish. True where somebody listens and was not asked before: the program then ends by itself.
+    /// Notes the wish. True where a part of the program listens and this is the first wish: the program then ends by itself.
     pub fn ask(&self, signal: i32) -> bool {
         let is_first = self.signal.swap(signal, Ordering::SeqCst) == 0;
         is_first && self.num_listeners.load(Ordering::SeqCst) > 0
@@ -35,7 +35,7 @@ impl Stop {
     }
 }
 
-/// Somebody sees to it that the program ends.
+/// While this lives, a part of the program listens and will end it by itself.
 #[derive(Debug)]
 pub struct Listening(Arc<Stop>);
 

@@ -84,7 +84,7 @@ impl SiteConfig {
     /// Reads and checks a file.
     ///
     /// # Errors
-    /// A file that cannot be read, keys that nobody knows, values out of range, files that it names and that are not there.
+    /// A file that cannot be read, unknown keys, values out of range, files that it names and that are not there.
     pub fn read(path: &Path) -> Result<SiteConfig, Error> {
         let read = read_toml(path, CONFIG_BYTES_MAX);
         let mut config: SiteConfig = read.map_err(|error| FileKind::Site.or_other(path, error))?;

@@ -47,7 +47,7 @@ pub struct Site<'a> {
     pub config: &'a SiteConfig,
     /// Where its artefacts are.
     pub folder: &'a Path,
-    /// Who watches.
+    /// Receives the progress, and may end the run.
     pub watcher: &'a Watcher,
     /// What could be set otherwise, once it was read.
     pub(super) changes: OnceCell<Vec<Change>>,

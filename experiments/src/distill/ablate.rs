@@ -185,7 +185,7 @@ mod tests {
         assert!((shares - 1.0).abs() < 1e-9);
         let changed = |row: &AblationRow| row.parts[0].jct.as_ref().unwrap().mean != 1.0;
         assert!(found.rows.iter().any(changed));
-        // Nothing is about hold but hold itself, so there is nobody to shuffle it with.
+        // `is_hold` is the same for all candidates about jobs, so shuffling it among them changes nothing.
         assert!(!changed(&found.rows[leaves]));
         assert_eq!(report("Pleach/PhillyGang-v1", &tree), found);
         assert!(

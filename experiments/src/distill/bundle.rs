@@ -17,7 +17,7 @@ struct Unfinished(PathBuf);
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // Renamed away where all went well; else nobody reads the name.
+        // After a success the folder has been renamed; else this name is not read.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

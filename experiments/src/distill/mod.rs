@@ -154,7 +154,7 @@ impl Steps {
 }
 
 /// Distils `teacher`; the tree is chosen and pruned by the objective of `validation`; `seed` decides which episodes it is watched
-/// on. `watcher` is told of each step: each episode that is played, each tree that is judged.
+/// on. `watcher` receives each step: each episode that is played, each tree that is judged.
 ///
 /// # Errors
 /// Settings out of range, a teacher or a run that fails.

@@ -2,8 +2,8 @@
 
 use pleach_scheduler::tree::{Tree, TreeError};
 
-/// Heuristics that wait for a better place, and the orders beneath them. On a cluster that nobody has looked at, waiting is what can
-/// cost most: on Philly's two sizes of nodes those that wait take 6 to 13 % longer (docs/distilling.md).
+/// Heuristics that wait for a better place, and the orders beneath them. On a cluster that was not tried, waiting is what can
+/// cost most. On Philly's two sizes of nodes those that wait take 6 to 13 % longer (docs/distilling.md).
 const BENEATH: [(&str, &str); 3] = [
     ("sjf-delay", "sjf-reserve"),
     ("gpu-time-delay", "gpu-time-reserve"),

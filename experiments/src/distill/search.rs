@@ -30,7 +30,8 @@ use crate::judge::{
 use crate::progress::Watcher;
 use crate::train::validation::Validation;
 
-/// Who answers where a tree by whose passes GPUs are dealt fails. *Assumed*: as for any policy that names nobody.
+/// The policy that decides where a tree by whose passes GPUs are dealt fails. *Assumed*: as for any policy that names no
+/// fallback.
 const DEALT_FALLBACK: &str = "easy";
 /// What a search is given.
 #[derive(Clone, Debug)]
@@ -39,7 +40,7 @@ pub struct SearchInput {
     pub config: SearchConfig,
     /// Lists of each part for acceptance and report.
     pub accept_lists: usize,
-    /// Whom to distil first, for starts; none = hand rules and trees only.
+    /// The teacher to distil first, for starts; none = hand rules and trees only.
     pub teacher: Option<PolicySpec>,
     /// How the teacher is distilled.
     pub distill: DistillConfig,
@@ -277,7 +278,7 @@ impl Ground<'_> {
             others.push(other(&lists, policy.name(), &own, &outcomes[chosen]));
         }
         let at_home = |draft: &Draft| {
-            // A dealer cannot answer where a tree fails; who is best of those that can does not matter as much.
+            // A policy that deals GPUs cannot decide where a tree fails. Which one of the others is best does not matter as much.
             let fallback = if self.deals {
                 DEALT_FALLBACK
             } else {

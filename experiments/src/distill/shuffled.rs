@@ -1,4 +1,4 @@
-//! A tree that reads one feature of somebody else: the feature is worth what this loses.
+//! A tree that reads one feature of another candidate or decision: the feature is worth what this loses.
 //!
 //! A feature of a candidate is shuffled among the candidates about jobs of one decision; one of the cluster is that of an earlier
 //! decision. What the weighted key is made of is shuffled too: the order inside tiers is worked out here and handed on as scores.

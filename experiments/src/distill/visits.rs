@@ -1,4 +1,4 @@
-//! Lists simulated under a tree, with somebody who sees in which leaves what is offered ends.
+//! Lists simulated under a tree, with a function that sees for each decision in which leaves its candidates end.
 
 use pleach_env::{SimConfig, simulate_planner};
 use pleach_scheduler::tree::{Tree, TreePolicy, Visits};

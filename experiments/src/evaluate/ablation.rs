@@ -24,13 +24,13 @@ pub enum Ablation {
     Types,
     /// No two jobs have the same GPUs.
     Sharing,
-    /// Nobody is stopped.
+    /// No job is stopped.
     Preemption,
     /// Run times that were guessed are known, and those that were known are guessed from ended jobs.
     Estimates,
     /// Starting and stopping cost nothing.
     Restarts,
-    /// Nobody can have another number of GPUs than it asked for.
+    /// No job can have another number of GPUs than it asked for.
     Sizes,
     /// CPU and host memory do not matter.
     Cores,
@@ -110,7 +110,7 @@ impl Ablation {
     pub(crate) fn of(self, sim: &SimConfig, instances: &[Instance]) -> Option<(SimConfig, Vec<Instance>)> {
         let (mut sim, mut instances) = (sim.clone(), instances.to_vec());
         let mut changed = self.leave_out_of_sim(&mut sim);
-        // Restarts of a cluster that stops nobody cost nothing already.
+        // On a cluster without preemption restarts cost nothing already.
         let stopping = sim.capabilities.actions().intersection(ActionSet::STOPPING);
         changed &= self != Ablation::Restarts || !stopping.is_empty();
         for instance in &mut instances {

@@ -1,5 +1,5 @@
-//! What `--cluster` takes: a file in TOML or JSON, or the short form `16x8:A100,4x4:V100`; holes are filled in and told, and all
-//! that is wrong is told at once.
+//! What `--cluster` takes: a file in TOML or JSON, or the short form `16x8:A100,4x4:V100`. Holes are filled in and reported, and
+//! all mistakes are reported at once.
 
 use std::path::Path;
 

@@ -29,7 +29,7 @@ pub struct Instance {
 impl WorkloadSource {
     /// All instances of a comparison: each name with each seed. A file gives one instance, or one for each window; with
     /// estimates, outcomes, failures or restarts that are drawn, each of them with each seed. No two workloads have the same
-    /// name. `note` is told what importers mended.
+    /// name. `note` receives what importers mended.
     ///
     /// # Errors
     /// As [`WorkloadSource::workload`].

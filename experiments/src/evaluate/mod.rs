@@ -1,4 +1,4 @@
-//! Policies on workloads with seeds: which jobs and which cluster, who schedules, the runs, and what they are worth.
+//! Policies on workloads with seeds: which jobs, cluster and policies, the runs, and what they are worth.
 
 pub mod ablation;
 pub mod cluster_flag;

@@ -1,4 +1,4 @@
-//! A list of one's own: in the words of an evaluation, and split so that nobody is judged on what made it.
+//! A list of one's own: in the words of an evaluation, and split so that no policy is judged on the jobs that made it.
 
 use std::path::{Path, PathBuf};
 

@@ -51,7 +51,7 @@ pub struct TimedRun {
     pub planning: Duration,
     /// The longest.
     pub planning_max: Duration,
-    /// Who ran where and when; empty unless the simulation is to record it.
+    /// Which job ran where and when; empty unless the simulation is to record it.
     pub segments: Vec<Segment>,
 }
 

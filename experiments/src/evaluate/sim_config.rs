@@ -279,8 +279,8 @@ impl SchedulingConfig {
     }
 }
 
-/// The settings of the environments of these names; none where one of them is something else, or cannot be read, which is
-/// told where its jobs are asked for.
+/// The settings of the environments of these names. None where one of them is something else or cannot be read; the error comes
+/// where its jobs are asked for.
 fn of_environments(names: &[String]) -> Vec<SimConfig> {
     let own = names.iter().map(|name| Some(env_named(name).ok()??.sim));
     own.collect::<Option<Vec<SimConfig>>>().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Heuristics that are another one where the cluster or the jobs lack what sets them apart: `srtf` that may stop nobody is `sjf`.
+//! Heuristics that are another one where the cluster or the jobs lack what sets them apart: `srtf` without preemption is `sjf`.
 //!
 //! Tables say whose decisions theirs are, and their runs are the other's: nothing is simulated twice.
 

@@ -44,7 +44,7 @@ impl Table {
         let best: Vec<Option<f64>> = metrics.iter().map(|metric| best_of(results, metric)).collect();
         let reference = results.reference();
         let mut header = vec!["policy".to_string()];
-        // Of averages of JCT tables say JCT, as everybody does.
+        // For averages of JCT tables say JCT, as is usual.
         let label = match results.metric().key {
             MAIN_METRIC => "JCT",
             _ => results.metric().label,

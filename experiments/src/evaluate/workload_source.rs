@@ -25,7 +25,7 @@ use crate::evaluate::named_env::{env_named, is_list};
 use crate::evaluate::sim_config::SchedulingConfig;
 use crate::file_kind::FileKind;
 
-/// What is played where nobody says what.
+/// What is played where no workload is given.
 pub(crate) const DEFAULT_WORKLOAD: &str = "Pleach/Philly-v0";
 /// What becomes of a list of which windows are drawn.
 const LEARNED_FROM: &str = "learned from";
@@ -420,7 +420,7 @@ impl WorkloadSource {
         })
     }
 
-    /// The same for whoever learns from rewards: where the workload is one environment, with its rewards, columns and ends.
+    /// The same for learners from rewards: where the workload is one environment, with its rewards, columns and ends.
     ///
     /// # Errors
     /// As [`WorkloadSource::env`].
@@ -438,8 +438,8 @@ impl WorkloadSource {
         })
     }
 
-    /// What whoever reads features chooses among on these workloads: what the first of them offers where it is an environment
-    /// (sizes, cores), else the default; and to share GPUs where the cluster can.
+    /// What policies that read features choose among on these workloads. It is what the first of them offers where it is an
+    /// environment (sizes, cores), else the default; and to share GPUs where the cluster can.
     ///
     /// # Errors
     /// Settings of a training that cannot be read.
@@ -473,7 +473,7 @@ impl WorkloadSource {
     }
 }
 
-/// Jobs of a window where nobody says how many: 300, or a quarter of the smallest part of a list that is shorter.
+/// Jobs of a window where no number is given: 300, or a quarter of the smallest part of a list that is shorter.
 fn window_of(list: &Workload) -> usize {
     (Split::num_jobs_min(&list.jobs) / 4).clamp(5, 300)
 }

@@ -34,7 +34,7 @@ pub struct DecisionReport {
     pub num_tiers: usize,
     /// The conditions on the path of what was chosen, with its values.
     pub conditions: Vec<String>,
-    /// Who decided in the tree's place, and why; the tier is then the tree's opinion alone.
+    /// What decided in the tree's place, and why; the tier is then the tree's opinion alone.
     pub aside: Option<String>,
     /// Why a guard had it chosen.
     pub guard: Option<String>,
@@ -69,7 +69,7 @@ pub struct RivalReport {
 pub(super) fn of_job(subject: &Subject, name: &str) -> Result<Told<DecisionReport>, Error> {
     let job = subject.find("job", name)?;
     let (mut report, mut also) = (None, Vec::new());
-    // Only who may stop jobs can do anything more to a job that runs.
+    // Where jobs cannot be stopped, nothing more can be done to a job that runs.
     let can = subject.sim.capabilities.actions();
     let stops = !can.intersection(ActionSet::STOPPING).is_empty();
     replay(subject, &mut |seen| {

@@ -72,7 +72,7 @@ impl fmt::Display for Answer {
     }
 }
 
-/// Answers a question; `note` is told what importers mended.
+/// Answers a question; `note` receives what importers mended.
 ///
 /// # Errors
 /// [`Error::Problem`] for a policy that is no tree, a list that is not one, a job or a decision that is not there; files that

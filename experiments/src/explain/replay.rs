@@ -1,4 +1,4 @@
-//! A list simulated under the tree, with somebody who sees every decision. The tree is asked through the policy that every
+//! A list simulated under the tree, with a function that sees every decision. The tree is asked through the policy that every
 //! evaluation asks, so what is seen is what is evaluated.
 
 use std::ops::ControlFlow;

@@ -37,7 +37,7 @@ pub enum Moment {
     Number(u64),
 }
 
-/// What is told of a question: a report, or that there is nothing to explain.
+/// The answer to a question: a report, or that there is nothing to explain.
 pub(super) enum Told<R> {
     /// A report.
     Report(Box<R>),

@@ -85,8 +85,8 @@ fn state(subject: &Subject, seen: &Seen<'_>, job: JobId) -> Option<String> {
     }
 }
 
-/// The first instant that went by without the job: the first decision at which it was a candidate, or else merely waited. Who
-/// starts at the instant of a decision was not passed over by it.
+/// The first instant that went by without the job: the first decision at which it was a candidate, or else merely waited. A
+/// decision does not pass over a job that starts at the same instant.
 fn first(subject: &Subject, job: JobId) -> Result<Told<WhyNotReport>, Error> {
     let mut absent: Option<(Time, WhyNotReport)> = None;
     let mut present: Option<(Time, WhyNotReport)> = None;

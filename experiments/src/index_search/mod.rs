@@ -147,7 +147,7 @@ struct Part<'a> {
 }
 
 impl IndexSearch {
-    /// Refuses kinds that nobody knows, and what is not for them.
+    /// Refuses unknown kinds, and what is not for them.
     ///
     /// # Errors
     /// The first of these.
@@ -174,7 +174,7 @@ impl IndexSearch {
     pub fn beforehand(&self) -> Result<Vec<String>, Error> {
         let lists = Drawn::open(&self.kinds, &self.source, self.num_jobs)?;
         let mut lines = lists.in_words(self.num_jobs);
-        // As a training on the list would be told: a twin is of the site, not of the conditions that are searched in.
+        // The same doubts as before a training on the list: a twin is of the site, not of the conditions that are searched in.
         let scheduling = self.scheduling.clone().unwrap_or_default();
         let doubts = lists.files().map(|(kind, list)| {
             let sim = scheduling.sim(std::slice::from_ref(kind));
@@ -218,7 +218,7 @@ impl IndexSearch {
     /// Searches from a formula; `report` hears of every look at the validation lists.
     ///
     /// # Errors
-    /// A kind that nobody knows, or a simulation that fails.
+    /// An unknown kind, or a simulation that fails.
     pub fn run(&self, first: &Formula, mut report: impl FnMut(u32, f64)) -> Result<Found, Error> {
         let encoding = Encoding::new(first.rules, &self.without);
         let numbers = encoding.numbers(first);

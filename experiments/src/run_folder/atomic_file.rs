@@ -80,7 +80,7 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
     write(path, text.as_bytes())
 }
 
-/// Writes `value` as JSON on one line, for large states that nobody reads.
+/// Writes `value` as JSON on one line, for large states that are not meant for readers.
 ///
 /// # Errors
 /// As [`write_json`].

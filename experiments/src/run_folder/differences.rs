@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-/// Keys that are told; of more there is the number.
+/// Most keys that are named; of the others the number is given.
 const NUM_TOLD: usize = 8;
 
 /// The keys with different values, as in `train.num_updates = 200, there 4`; empty where the two are the same.

@@ -25,7 +25,7 @@ pub struct RunFolder {
     description: RunDescription,
     /// Whether the folder itself is this run's making.
     is_new: bool,
-    /// Nobody else works in the folder until this is dropped.
+    /// No other process works in the folder until this is dropped.
     _lock: RunLock,
 }
 
@@ -167,7 +167,7 @@ pub fn is_finished(path: &Path) -> bool {
     path.join(ARTEFACTS_FILE).is_file()
 }
 
-/// A command that is refused, or fails, before it has made anything leaves no trace: what it was told is not a run.
+/// A command that is refused, or fails, before it has made anything leaves no trace: its settings alone are not a run.
 impl Drop for RunFolder {
     fn drop(&mut self) {
         if holds_no_results(&self.path).is_ok_and(|is_empty| is_empty) {

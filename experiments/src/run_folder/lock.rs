@@ -1,8 +1,9 @@
 //! One process at a time in a run's folder.
 //!
-//! Two trainings in one folder would overwrite each other's checkpoints and cut each other's logs. The file `lock` in the
-//! folder is locked by whoever works there; the system lets go of it when the process ends, however it ends, so nothing has to
-//! be cleared away after a `kill -9`. A run that came to nothing takes the file with it; who has opened that one opens anew.
+//! Two trainings in one folder would overwrite each other's checkpoints and cut each other's logs. A process that works in the
+//! folder locks the file `lock` there. The system lets go of it when the process ends, however it ends, so nothing has to be
+//! cleared away after a `kill -9`. A run that came to nothing removes the file; a process that has opened this file opens a new
+//! one.
 //!
 //! Where the file system knows no locks, there is none.
 

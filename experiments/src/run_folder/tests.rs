@@ -221,7 +221,7 @@ fn a_finished_run_with_another_file_than_it_listed_is_refused_until_the_file_is_
     }
     fs::remove_file(&file).unwrap();
     open(&out, 0.8, Existing::Resume).unwrap().finish().unwrap();
-    // A checkpoint that says of itself that it is damaged is passed over by whoever goes on.
+    // A resumed run passes over a checkpoint that says of itself that it is damaged.
     fs::write(out.join("network.ckpt"), b"PLEACHCK and more").unwrap();
     open(&out, 0.8, Existing::Resume).unwrap().finish().unwrap();
     fs::write(out.join("network.ckpt"), b"PLEACHCK").unwrap();

@@ -23,7 +23,7 @@ use crate::evaluate::table::Table;
 pub use replay::{REPLAY, replay};
 pub use settings::RecordSettings;
 
-/// The run of a record that a simulation told.
+/// The run of a record from the segments of a simulation.
 #[must_use]
 pub fn run_of(policy: &str, workload: &Workload, seed: u64, segments: Vec<Segment>) -> Run {
     let num_nodes: u32 = workload.cluster.node_groups.iter().map(|group| group.count).sum();
@@ -104,7 +104,7 @@ fn starts(capabilities: &Capabilities) -> Starts {
     }
 }
 
-/// When nodes take no jobs by plan. Failures nobody planned are known to the record alone.
+/// When nodes take no jobs by plan. Unplanned failures are in the record alone.
 fn closed(capacity: &AvailabilityConfig) -> Vec<Closed> {
     let mut changes = capacity.changes.clone();
     changes.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));

@@ -72,7 +72,7 @@ impl RecordSettings {
         Ok((own, Some(told)))
     }
 
-    /// The simulation, and every list with its seed; `note` is told what importers mended.
+    /// The simulation, and every list with its seed; `note` receives what importers mended.
     ///
     /// # Errors
     /// Settings and lists that cannot be used.

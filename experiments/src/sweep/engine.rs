@@ -1,7 +1,7 @@
 //! Runs the missing units of a sweep on the threads of this machine.
 //!
-//! Workers take the next index from a channel that holds all of them, so units start in order and a failing one stops nobody;
-//! they send how it ended through another, of bounded length, to the one thread that counts. Plain threads and not a
+//! Workers take the next index from a channel that holds all of them, so units start in order and a failing one does not stop the
+//! others. They send how it ended through another, of bounded length, to the one thread that counts. Plain threads and not a
 //! work-stealing pool: a unit may itself run in parallel on the global pool, and a worker that waits there must not pick up a
 //! second whole unit on the same stack.
 //!
@@ -86,7 +86,7 @@ pub fn run(
     }
     let (mut report, mut tried) = (RunReport::default(), BTreeSet::new());
     let (mut is_first, mut elsewhere) = (true, BTreeSet::new());
-    // Once, or a rung after the other: when one has ended it is known who runs on the next.
+    // Once, or a rung after the other: when one has ended it is known which configurations run on the next.
     loop {
         let status = Status::of(manifest, out);
         let mut todo = status.to_run();
@@ -153,7 +153,7 @@ fn run_all(
 /// How a unit ended, by its index.
 type Ended = (usize, Result<Ending, Error>);
 
-/// Runs one unit after the other until there are no more, or nobody counts them.
+/// Runs one unit after the other until there are no more, or until endings are no longer counted.
 fn work_off(tasks: &Receiver<usize>, endings: &Sender<Ended>, run: impl Fn(usize) -> Result<Ending, Error>) {
     for index in tasks {
         if endings.send((index, run(index))).is_err() {

@@ -9,7 +9,7 @@ use super::scalars::scalars_of;
 use crate::evaluate::metric::{Better, Metric};
 use crate::evaluate::stats::mean;
 
-/// Settings of an evaluation that say which jobs are played on which cluster; the others say who plays and how.
+/// Settings of an evaluation that say which jobs are played on which cluster; the others say which policies play and how.
 pub(super) const OF_WORKLOADS: [&str; 10] = [
     "workload",
     "format",

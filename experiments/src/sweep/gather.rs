@@ -30,7 +30,7 @@ pub struct GatherConfig {
     pub partial: bool,
     /// What to plot.
     pub plot: PlotConfig,
-    /// Whom the leaderboard measures the others against; without it the best.
+    /// The configuration that the leaderboard measures the others against; without it the best.
     pub reference: Option<String>,
     /// A store of MLflow to write the units into.
     pub mlflow: Option<PathBuf>,
@@ -41,7 +41,7 @@ pub struct GatherConfig {
 pub struct Gathered {
     /// The files, in the order of their writing.
     pub paths: Vec<PathBuf>,
-    /// Who is best, where there is something to compare.
+    /// The configurations, the best first, where there is something to compare.
     pub leaderboard: Option<Table>,
 }
 

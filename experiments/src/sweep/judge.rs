@@ -1,6 +1,6 @@
 //! What a unit learned, played on lists that all units of the sweep share.
 //!
-//! Rungs are ranked on lists of their own, so that those that the sweep reports chose nobody on the way.
+//! Rungs are ranked on lists of their own. So the lists that the sweep reports on chose no configuration on the way.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ pub fn check(config: &EvaluationConfig) -> Result<(), UnitError> {
     Ok(())
 }
 
-/// Nobody beside it means nobody, and not all heuristics.
+/// The policies beside the learned one. Without any this is `fifo`: in other evaluations an empty list means all heuristics.
 fn with_any(config: &EvaluationConfig) -> Vec<String> {
     match config.policy.as_slice() {
         [] => vec!["fifo".to_string()],

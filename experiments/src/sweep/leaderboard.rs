@@ -1,9 +1,10 @@
-//! Who is best in a sweep: configurations ranked on the workloads and seeds that they share.
+//! The leaderboard of a sweep: configurations ranked on the workloads and seeds that they share.
 //!
-//! Units of evaluations are paired where they have the same workload settings and the same seed, units that learn something by
-//! training seed and by the list that both were judged on, told by the hash of its jobs. A row's ratio to the reference is the
-//! geometric mean over its pairs with a 95 % bootstrap interval; with several training seeds it is the interquartile mean, and the
-//! interval draws seeds and lists as wholes ([`Interval`]), for one lucky training is lucky on every list.
+//! Units of evaluations are paired where they have the same workload settings and the same seed. Units that learn something are
+//! paired by training seed and by the list that both were judged on, identified by the hash of its jobs. A row's ratio to the
+//! reference is the geometric mean over its pairs with a 95 % bootstrap interval; with several training seeds it is the
+//! interquartile mean, and the interval draws seeds and lists as wholes ([`Interval`]), for one lucky training is lucky on every
+//! list.
 //!
 //! The best of many is flattered by having been chosen: play it again on a seed of its own before it is reported.
 

@@ -1,4 +1,4 @@
-//! Why a unit has no result, and what a batch system is told of it.
+//! Why a unit has no result, and what a batch system learns of it.
 
 use thiserror::Error as ThisError;
 

@@ -48,7 +48,7 @@ settings! {
 }
 
 impl Constraint {
-    /// Nothing is told of it: settings without one are written as ever.
+    /// Default settings are left out: settings without a constraint are written as ever.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Constraint::default()

@@ -2,7 +2,7 @@
 //!
 //! Over the first `until` of the updates the offered load, the number of jobs in an episode, or both go in `num_stages` equal
 //! steps from a first to a last value; then the last value stays. The stage is a function of the update's number and of the
-//! settings alone, so a resumed run is in the same stage as one that nobody touched.
+//! settings alone, so a resumed run is in the same stage as one without a break.
 //!
 //! ```text
 //! stage(u) = min(k - 1, floor(u (k - 1) / (until num_updates)))        k stages, from 0; u = number of the update, from 0
@@ -39,7 +39,7 @@ settings! {
 }
 
 impl Curriculum {
-    /// Nothing is told of it: settings without one are written as ever.
+    /// Default settings are left out: settings without a curriculum are written as ever.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Curriculum::default()

@@ -1,4 +1,4 @@
-//! An environment in words: its id, its cluster and jobs, what a scheduler is told of run times.
+//! An environment in words: its id, its cluster and jobs, what a scheduler knows of run times.
 
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::{EnvConfig, Seed, Source, WorkloadConfig};

@@ -28,7 +28,7 @@ const LINE_BYTES_MAX: u64 = 1 << 20;
 /// Brings what is in a run's folder to a length of so many updates; nothing where it has that already.
 ///
 /// # Errors
-/// A file that cannot be written. Those that cannot be read are left to whoever needs them.
+/// A file that cannot be written. Files that cannot be read are skipped: the command that needs one reports it.
 pub(super) fn adopt_length(folder: &Path, num_updates: u64) -> Result<(), Error> {
     for (_, file) in Checkpoint::numbered_in(&folder.join(CHECKPOINTS))? {
         let Ok(mut checkpoint) = Checkpoint::load(&file) else {

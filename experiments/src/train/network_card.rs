@@ -9,7 +9,7 @@ use crate::train::env_description;
 /// Characters of an environment that this version cannot read.
 const TEXT_LEN_MAX: usize = 200;
 
-/// Some lines: where it was trained, what it chooses among, whom it corrects, its size, and how it was learnt.
+/// Some lines: where it was trained, what it chooses among, which policy it corrects, its size, and how it was learnt.
 #[must_use]
 pub fn text(trained: &TrainedNetwork) -> String {
     let (contract, provenance) = (&trained.contract, &trained.provenance);

@@ -39,7 +39,7 @@ pub(super) struct Run<'a> {
     pub(super) units: Option<Units>,
 }
 
-/// Whom the bounds are held against, and its runs on the validation workloads.
+/// The policy that the bounds are measured against, and its runs on the validation workloads.
 pub(super) struct Bounds {
     pub(super) baseline: PolicySpec,
     pub(super) runs: Vec<PolicyRun>,

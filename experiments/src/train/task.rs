@@ -1,4 +1,4 @@
-//! What units are asked to play, and for whom: a part of a generation.
+//! What units are asked to play, and for which run: a part of a generation.
 
 use std::ops::Range;
 

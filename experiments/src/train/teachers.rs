@@ -1,4 +1,4 @@
-//! Who can be imitated or corrected, by name.
+//! Policies that can be imitated or corrected, by name.
 
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::heuristics;

@@ -1,4 +1,4 @@
-//! Training runs as a whole: what they begin as, that they move, repeat themselves, go on, and keep to what they are told.
+//! Training runs as a whole: what they begin as, that they move, repeat themselves, go on, and keep to their constraints.
 
 use std::path::Path;
 
@@ -282,7 +282,7 @@ fn a_network_that_breaks_the_constraint_is_not_kept_and_the_multiplier_grows() {
     };
     settings.train.num_updates = 1;
     let folder = tempfile::tempdir().unwrap();
-    // Nobody halves the tail of the heuristic that it begins as.
+    // No network halves the tail of the heuristic that it begins as.
     let (result, _) = told(&settings, folder.path());
     let said = result.unwrap_err().to_string();
     assert!(said.contains("no network kept to the constraint"), "{said}");

@@ -5,7 +5,7 @@
 //! bytes of the run are those of one process. Nothing but the folder is shared, so units may run wherever it can be seen.
 //!
 //! An answer is checked and a share of it is played again ([`part`](super::part)): a unit of another program, with other settings
-//! or on a machine that computes otherwise ends the training with an error. This is against mishaps. Whoever can write to the
+//! or on a machine that computes otherwise ends the training with an error. This is against mishaps. A user that can write to the
 //! folder can write its checkpoints too.
 
 use std::collections::BTreeMap;
@@ -35,9 +35,10 @@ pub(super) const EXCHANGE_BYTES_MAX: u64 = 64 << 20;
 pub(super) const POLL: Duration = Duration::from_millis(20);
 /// How often the exchange is tried to be removed.
 const CLOSE_TRIES: usize = 50;
-/// How long a part is waited for that nobody has begun, s, unless its unit did not come the last time either. *Assumed.*
+/// How long the process waits for a part that has not been begun, s, unless its unit did not come the last time either.
+/// *Assumed.*
 const BEGIN_S: f64 = 2.0;
-/// How long a part is waited for that was begun: so many times as long as one's own took, and at least so many seconds.
+/// How long the process waits for a part that was begun: so many times as long as its own took, and at least so many seconds.
 /// *Assumed.*
 const PATIENCE: f64 = 3.0;
 const PATIENCE_MIN_S: f64 = 10.0;

@@ -56,7 +56,7 @@ impl Validation {
             let runs = runs.iter().filter(|run| run.policy == policy);
             runs.cloned().collect()
         };
-        // Who is first does not depend on whom all are compared with.
+        // Which heuristic is first does not depend on the one that all are compared with.
         let first = of(heuristics[0].name());
         let mut ranking: Vec<(String, f64)> = heuristics
             .iter()

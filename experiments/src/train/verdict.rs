@@ -1,4 +1,4 @@
-//! Whether anything was learned, in words: a number above 1 after 0 updates tells those who know how it is made, and nobody else.
+//! Whether anything was learned, in words. A number above 1 after 0 updates is clear only to readers who know how it is made.
 
 use pleach_agents::learner::{Plays, way};
 
@@ -17,7 +17,8 @@ pub fn ahead(rival: &str, ratio: f64) -> Option<String> {
     (ratio - 1.0 >= NEGLIGIBLE).then(|| format!("{rival} is {:.1} % ahead", 100.0 * (ratio - 1.0)))
 }
 
-/// That nothing was learned, or that somebody else is ahead, and what to try. `is_start` where what is kept is what was begun with.
+/// That nothing was learned, or that another policy is ahead, and what to try. `is_start` where what is kept is what was begun
+/// with.
 #[must_use]
 pub fn in_words(is_start: bool, ahead: Option<String>, to_try: &[String]) -> Option<String> {
     let said = match (is_start, ahead) {

@@ -4,8 +4,8 @@
 //! production writes none. The numbers are the tree's own: a score is the same 32-bit float, to the bit.
 //!
 //! # What is deliberately not here
-//! Features, and the order of equal candidates: as with every export, who runs it fills the rows as `pleach policies --features` says, puts
-//! *hold* last of its tier, and breaks ties by the tie key.
+//! Features, and the order of equal candidates. As with every export, the caller fills the rows as `pleach policies --features`
+//! says, puts *hold* last of its tier, and breaks ties by the tie key.
 
 mod onnx;
 

@@ -61,8 +61,8 @@ pub fn believed(workload: &Workload, given: Option<EstimateSource>) -> Vec<Estim
     }
 }
 
-/// What is to be said before anything is learned from a list: that its twin is not believable. None where it is, where nobody
-/// waits, and where nothing was observed: such a list is no site's import. Of a long list the first 20,000 jobs are looked at.
+/// A warning before anything is learned from a list: that its twin is not believable. None where it is, where no job waits, and
+/// where nothing was observed: such a list is no site's import. Of a long list the first 20,000 jobs are looked at.
 ///
 /// # Errors
 /// A simulation that fails.
@@ -90,8 +90,8 @@ pub fn doubt(workload: &Workload, sim: &SimConfig, watcher: &Watcher) -> Result<
     }))
 }
 
-/// The same of the list on which an environment's episodes are; none where they are generated, or the list cannot be read, which
-/// is told where it is opened.
+/// The same of the list on which an environment's episodes are. None where they are generated, or where the list cannot be read:
+/// the error comes where it is opened.
 ///
 /// # Errors
 /// As [`doubt`].

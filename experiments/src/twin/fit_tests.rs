@@ -88,7 +88,7 @@ fn whoever_learns_is_told_of_a_twin_that_is_not_believable_and_of_nothing_else()
     let told = |workload: &Workload| doubt(workload, &SimConfig::default(), &watcher).unwrap();
     let mut workload = site("fifo-skip", EstimateSource::User);
     assert_eq!(told(&workload), None);
-    // Somebody holds all jobs back for a day.
+    // All jobs are held back for a day, for a reason that no policy knows.
     for job in &mut workload.jobs {
         if let Some(observed) = job.observed.as_deref_mut() {
             observed.start = observed.start + Time::from_secs_f64(86_400.0);

@@ -69,7 +69,7 @@ pub struct UnderInput<'a> {
     pub site: &'a PolicySpec,
     /// The others.
     pub others: &'a [PolicySpec],
-    /// Whom to compare.
+    /// The jobs to compare.
     pub span: Span,
 }
 
@@ -90,7 +90,7 @@ pub struct UnderRow {
     pub fairness: f64,
     /// Mean completion time over that under the site's policy.
     pub jct: Option<Ratio>,
-    /// Mean wait over that under the site's policy; none where nobody waits there.
+    /// Mean wait over that under the site's policy; none where no job waits there.
     pub wait: Option<Ratio>,
     /// The two of each part, summed: completion times, s.
     pub jct_parts_s: Vec<f64>,
@@ -99,7 +99,7 @@ pub struct UnderRow {
 /// A list under several policies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Under {
-    /// Whom.
+    /// The jobs that are compared.
     pub span: Span,
     /// How many jobs.
     pub num_jobs: usize,

@@ -1,9 +1,9 @@
-//! A schedule that one can watch: one self-contained page made from a record, with a time to slide along, the GPUs of all nodes as
-//! cells, the queue beside them and figures running along, for two policies in step. Whoever clicks a job reads where it stands.
+//! A schedule that one can watch: one self-contained page made from a record, with a time to slide along, the GPUs of all nodes
+//! as cells, the queue beside them and figures running along, for two policies in step. A click on a job shows where it stands.
 //!
-//! What the page says of a job is what the record shows: who waited, what was free, which place it had by arrival, run time and
-//! size. A policy's own reasons are not in a record; `pleach explain` has a tree's. No network and no file beside it: the page forbids
-//! both to itself.
+//! What the page says of a job is what the record shows: which jobs waited, what was free, which place it had by arrival, run
+//! time and size. A policy's own reasons are not in a record; `pleach explain` has a tree's. No network and no file beside it:
+//! the page forbids both to itself.
 
 use std::collections::BTreeMap;
 
@@ -245,15 +245,15 @@ fn of_run(run: &Run, look: usize, jobs: &BTreeMap<&str, usize>, num_nodes: usize
     Ok(json!({ "policy": run.policy, "look": look, "segments": segments }))
 }
 
-/// The GPUs of each segment as node and bits. Of GPUs that nobody knows, as in a daemon's log, the first ones of the node that no
-/// other job holds then; a job keeps them while it stays there.
+/// The GPUs of each segment as node and bits. Where only their number is known, as in a daemon's log, they are the first ones of
+/// the node that no other job holds then; a job keeps them while it stays there.
 fn lanes(run: &Run) -> Vec<Vec<(u32, u64)>> {
     let mut order: Vec<usize> = (0..run.segments.len()).collect();
     order.sort_by(|a, b| {
         let from_s = |place: &usize| run.segments[*place].from_s;
         from_s(a).total_cmp(&from_s(b)).then(a.cmp(b))
     });
-    // By node: who holds what until when.
+    // By node: which job holds what until when.
     let mut held: BTreeMap<u32, Vec<(f64, u32, u64)>> = BTreeMap::new();
     let mut lanes = vec![Vec::new(); run.segments.len()];
     for place in order {

@@ -86,7 +86,7 @@ fn in_a_browser_the_moment_and_the_job_are_those_of_the_record() {
         run.policy = name.into();
     }
     let workload = &instances[0].workload;
-    // Where somebody waits under the first policy.
+    // A moment at which a job waits under the first policy.
     let run = &record.runs[0];
     let first_start = |job: usize| {
         let of = run.segments.iter().filter(|segment| segment.job as usize == job);

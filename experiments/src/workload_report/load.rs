@@ -1,4 +1,4 @@
-//! How much work comes, from whom, and how many GPUs it would take if nobody had to wait.
+//! How much work comes, from which tenants and users, and how many GPUs it would take if no job had to wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,7 +79,7 @@ pub struct Load {
     pub tenants_gpu_time: Concentration,
     /// The same for jobs.
     pub tenants_jobs: Concentration,
-    /// What it would take for nobody to wait.
+    /// What it would take for no job to wait.
     pub unconstrained: Unconstrained,
 }
 

@@ -40,7 +40,7 @@ pub struct Inspection {
     pub sizes: Sizes,
     /// How jobs arrive.
     pub arrivals: Arrivals,
-    /// How much work comes, and from whom.
+    /// How much work comes, and from which tenants and users.
     pub load: Load,
     /// How jobs ended in the source.
     pub outcomes: Vec<OutcomeRow>,

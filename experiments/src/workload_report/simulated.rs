@@ -1,4 +1,4 @@
-//! What a policy makes of the workload: who waits how long and why, how spread out gangs run, how the cluster fills.
+//! What a policy makes of the workload: which jobs wait how long and why, how spread out gangs run, how the cluster fills.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct Delay {
     pub waited: Option<f64>,
     /// Time in the queue, s, over all these jobs.
     pub wait_s: Summary,
-    /// Parts of the whole waiting time by cause; none where nobody waited.
+    /// Parts of the whole waiting time by cause; none where no job waited.
     pub causes: Option<Causes>,
     /// Jobs by the cause that kept them longest, over those that waited; in the order of [`WaitCause::ALL`].
     pub num_jobs_by_cause: [usize; 4],

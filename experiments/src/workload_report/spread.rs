@@ -69,7 +69,7 @@ pub fn share(part: f64, whole: f64) -> Option<f64> {
 /// How unequally a sum is shared out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Concentration {
-    /// Those who hold a part, however small.
+    /// Users or tenants, those with a part of 0 among them.
     pub count: usize,
     /// Gini coefficient: 0 where all hold the same, towards 1 where one holds all.
     pub gini: Option<f64>,

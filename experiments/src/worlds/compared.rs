@@ -43,11 +43,11 @@ pub struct At {
     pub whole: Table,
     /// The plots.
     pub plots: Vec<Plot>,
-    /// What is told beside the scores.
+    /// What is shown beside the scores.
     pub beside: Beside,
 }
 
-/// What a comparison tells beside its scores.
+/// What a comparison shows beside its scores.
 #[derive(Default)]
 pub struct Beside {
     /// Tables, each with its file in a run's folder and its heading.

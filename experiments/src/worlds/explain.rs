@@ -14,7 +14,7 @@ use super::race::locked;
 use super::world::{Draw, Player, Turn, Verb, World, tree_over};
 use crate::error::Error;
 
-/// Rows that are told, at most.
+/// Most rows that are reported.
 const ROWS_MAX: usize = 64;
 
 /// A row of the decision.

@@ -172,7 +172,7 @@ fn generation<W: World>(
     Ok(())
 }
 
-/// Who is told of a training that goes on: of all of it after each update, and of a network that is better than all before.
+/// What a training calls on its way: one function after each update, and one with each network that is better than all before.
 pub(super) struct Keeper<'a> {
     /// After each update.
     pub training: &'a mut dyn FnMut(&Trainer) -> Result<(), Error>,

@@ -254,7 +254,7 @@ pub fn nodes(root: &Branch) -> Vec<Node> {
 /// What is done with the rows of a decision and the scores that they were given.
 type See = dyn FnMut(&Rows<'_>, &[f32]) -> Result<(), PolicyError> + Send;
 
-/// Shows somebody the rows that a scorer is asked about.
+/// A scorer, and a function that sees the rows that it is asked about and its scores.
 pub(super) struct Watched {
     pub actor: Box<dyn Scorer>,
     pub see: Box<See>,
@@ -285,7 +285,7 @@ pub(super) fn locked<T>(shared: &Shared<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps decisions as somebody scores them.
+/// Keeps a decision with the scores that it got.
 pub(super) fn keep(kept: &Shared<Dataset>, rows: &Rows<'_>, scores: &[f32]) {
     let choice = best_row(scores);
     locked(kept).offer_rows(rows, (scores, choice), |_| [0.0; TieKey::ALL.len()]);

@@ -110,7 +110,8 @@ fn a_comparison_is_paired_repeats_itself_and_is_a_whole_page() {
     }
 }
 
-/// The file of a tree plays as the tree was judged, ties by the weights of its key among it, and is told as it decides.
+/// The file of a tree plays as the tree was judged, ties by the weights of its key among it, and its explanation has the same
+/// order.
 #[test]
 fn a_searched_tree_repeats_itself_plays_from_its_file_and_is_explained() {
     let nobody = Watcher::nobody();

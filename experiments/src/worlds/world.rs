@@ -189,7 +189,7 @@ pub trait World: Send + Sync {
     /// A rule that is not there, a tree of other columns.
     fn play(&self, list: &Self::List, turn: Turn<'_>, player: Player<'_>) -> Result<Self::Outcome, Error>;
 
-    /// Steps of a play that are told; 0: none.
+    /// Steps of progress that a play reports; 0: none.
     fn steps(&self, _list: &Self::List) -> usize {
         0
     }

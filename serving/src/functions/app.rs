@@ -17,7 +17,7 @@ pub(crate) const STAGES_MAX: usize = 8;
 /// Functions of a group at most (ESG).
 const GROUP_MAX: usize = 3;
 
-/// An application as it is told: functions by name, and which follows which.
+/// An application as it is given: functions by name, and which follows which.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
     /// Its name.
@@ -74,7 +74,7 @@ pub struct App {
     pub name: String,
     /// Its steps.
     pub steps: std::ops::Range<usize>,
-    /// Time of its longest way by reference latencies, by which targets are told, us.
+    /// Time of its longest way by reference latencies, us. Targets are multiples of it, or of a request's own run time.
     pub base_us: u64,
 }
 

@@ -149,7 +149,7 @@ impl Table {
         if self.choices.is_empty() {
             return;
         }
-        // Who waits is woken by what ends.
+        // A dispatcher that waits is asked again when a batch ends.
         if state.num_running() > 0 {
             let mut raw = [0.0; ROW_WIDTH];
             raw[2] = 1.0;

@@ -206,7 +206,7 @@ impl<'a> Run<'a> {
         &self.flight.outcome
     }
 
-    /// The outcome, where whoever waits although nothing more will happen is not served.
+    /// The outcome. Requests that still wait when nothing more will happen count as not served.
     pub(super) fn into_outcome(mut self) -> Outcome {
         self.state().close();
         let mut outcome = self.flight.outcome;

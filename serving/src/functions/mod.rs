@@ -6,7 +6,7 @@
 //! drop requests.
 //!
 //! # What is deliberately not here
-//! Interference between slices, memory, and the link: a fetch takes the time it is told. Placing of long-lived replicas.
+//! Interference between slices, memory, and the link: a fetch takes a given time. Placing of long-lived replicas.
 
 mod app;
 mod arrivals;

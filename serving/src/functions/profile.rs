@@ -120,7 +120,7 @@ impl Function {
         *single.expect("a checked function has one")
     }
 
-    /// Latency of one request on the smallest shape with a slice, by which targets are told, us.
+    /// Latency of one request on the smallest shape with a slice, us. Targets are set by it.
     #[must_use]
     pub fn reference_us(&self) -> u64 {
         let single = self.configurations.iter().filter(|k| k.batch == 1);

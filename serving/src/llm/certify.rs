@@ -17,7 +17,7 @@ const BELIEFS: [(&str, [&str; 2]); 2] = [
 const SEND: usize = 0;
 const REFUSE: usize = 1;
 
-/// Sentences, each with whether it holds: what all trees are asked, and whom a tree refuses.
+/// Sentences, each with whether it holds: what all trees are asked, and which requests a tree refuses.
 #[must_use]
 pub fn certificates(tree: &Tree) -> Vec<(String, Verdict)> {
     let certificates = tree.certify().into_iter();

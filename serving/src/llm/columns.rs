@@ -15,7 +15,7 @@ const ALL: Among = Among::Varies(Kinds::of(&[0, 1]));
 const ONE: Scale = Scale::Linear(1.0);
 use Group::{Context, Row};
 
-/// **Lines are only ever added at the end.** Times and numbers of requests are told as a logarithm.
+/// **Lines are only ever added at the end.** Times and numbers of requests are given as a logarithm.
 #[rustfmt::skip]
 const FEATURES: [Feature; 24] = [
     column(Row, Among::Flag(0), "is_send", "", 1.0, ONE, "1: the request goes to this replica."),

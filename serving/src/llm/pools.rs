@@ -63,7 +63,7 @@ pub fn simulate_pools(
         num_replicas,
         ..fleet.clone()
     };
-    // Whole requests fit into no less than their prompts, so who decodes is checked before anything is played.
+    // A whole request needs at least the room of its prompt. So the pool that decodes is checked before anything is played.
     let mut run = Run::of_decodes(requests, of(pools.num_decode), pools.link)?;
     let (first_ps, prompts) = compute(requests, of(pools.num_prefill), prefill)?;
     let mut order: Vec<usize> = (0..first_ps.len()).filter(|id| first_ps[*id] > 0).collect();

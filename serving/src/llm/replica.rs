@@ -265,7 +265,7 @@ impl Replica {
             } else if self.num_running > 0 {
                 self.decode(until_ps, most, told);
             } else {
-                // Nobody is here, so nothing keeps a waiting request out: time passes.
+                // No request runs here, so nothing keeps a waiting one out: time passes.
                 debug_assert!(
                     self.waiting.is_empty(),
                     "{} wait at an empty replica",
@@ -281,7 +281,7 @@ impl Replica {
         self.context_tokens + self.prefill_tokens - self.kept.shared_tokens()
     }
 
-    /// Tokens for which nobody needs the memory.
+    /// Tokens of memory that no request needs.
     fn kv_left(&self) -> u64 {
         self.pace.kv_tokens.saturating_sub(self.kv_used())
     }

@@ -1,4 +1,4 @@
-//! Who sends a request to which replica: what a router may know, published rules by name, and anything that scores columns.
+//! Which replica gets a request: what a router may know, published rules by name, and anything that scores columns.
 
 mod named;
 mod scored;
@@ -11,7 +11,7 @@ use crate::llm::step_time::{Chunks, s_of_ps};
 pub use named::{POLICIES, by_name};
 pub use scored::ScorerRouter;
 
-/// What a replica told when a gateway looked last.
+/// What a replica reported when a gateway looked last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Requests whose prompt has not been taken up.
@@ -63,7 +63,8 @@ pub struct Lately {
 }
 
 impl Lately {
-    /// Of what it told, and its tokens of prompts and its ends a second. Other gateways are believed to send as much as this one.
+    /// From the facts that a replica reported, and its tokens of prompts and its ends a second. Other gateways are believed to
+    /// send as much as this one.
     pub(crate) fn of(facts: &Facts, [prompts, ends]: [f64; 2], fleet: &Fleet) -> Lately {
         let pace = &fleet.pace;
         let room = pace.prompt_room(facts.running_requests);
@@ -135,12 +136,12 @@ impl Decision<'_> {
         self.lately[replica].ended_per_s * self.facts_age_s / self.fleet.num_gateways as f64
     }
 
-    /// What the request would get there by all that is known; without `own` by what the replica told alone.
+    /// What the request would get there by all that is known; without `own` by what the replica reported alone.
     ///
-    /// What has been computed and has ended since the gateway looked is taken off what was told and sent since; what other
-    /// gateways send is believed to replace what ends of theirs. Steps take prompts beside the batch: where these take a share u of
-    /// the time, a step takes 1 / (1 - u) of what it takes alone, and no more than with its room full of prompts. That share is the
-    /// mean of all replicas lately: a replica's own tells what it has had, not what it will have.
+    /// What has been computed and has ended since the gateway looked is taken off what was reported and sent since. What other
+    /// gateways send is believed to replace what ends of theirs. Steps take prompts beside the batch. Where these take a share u
+    /// of the time, a step takes 1 / (1 - u) of what it takes alone, and no more than with its room full of prompts. That share
+    /// is the mean of all replicas lately: a replica's own shows what it has had, not what it will have.
     #[must_use]
     pub fn believed(&self, replica: usize, own: bool) -> Believed {
         let (facts, sent, pace) = (&self.facts[replica], self.own(replica, own), &self.fleet.pace);
@@ -172,8 +173,8 @@ impl Decision<'_> {
         Believed { ttft_s, tpot_s }
     }
 
-    /// Time to the first token there, s, were nothing computed since the gateway looked. More than what is believed, but who sends
-    /// where this is least spreads what he sends between two looks.
+    /// Time to the first token there, s, were nothing computed since the gateway looked. It is more than what is believed. But a
+    /// router that sends where this is least spreads its requests between two looks.
     #[must_use]
     pub fn ttft_s(&self, replica: usize, own: bool) -> f64 {
         let (facts, sent) = (&self.facts[replica], self.own(replica, own));

@@ -1,11 +1,12 @@
 //! A service: replicas of one model that come and go, the gateways in front of them, and a list of requests that they serve.
 //!
-//! Each replica has a *seat*. It is granted one at a time, takes requests once its model is loaded, is told to take no more, and
-//! leaves when it has served what it had or when its grace is over; what it had not served goes back to the gateways. A fleet that
-//! stands still is the same with all seats granted at the beginning ([`super::simulate()`]).
+//! Each replica has a *seat*. Replicas are granted one at a time. A replica takes requests once its model is loaded, and no more
+//! once it is taken back. It leaves when it has served what it had or when its grace is over; what it had not served goes back to
+//! the gateways. A fleet that stands still is the same with all seats granted at the beginning ([`super::simulate()`]).
 //!
 //! # What is assumed
-//! Gateways know at once who takes requests (a readiness probe tells them). A step under way is not cut: grace ends with it.
+//! Gateways know at once which replicas take requests (a readiness probe shows it). A step under way is not cut: grace ends with
+//! it.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -32,7 +33,7 @@ enum State {
     Draining(u64, Box<Replica>),
 }
 
-/// A seat and who is in it.
+/// A seat and the replica in it.
 #[derive(Debug)]
 struct Seat {
     state: State,
@@ -76,7 +77,7 @@ pub struct Service<'a> {
     loaded_ps: Option<u64>,
     /// Replicas so far.
     num_replicas: u64,
-    /// Requests that nobody could take when they came.
+    /// Requests that no replica could take when they came.
     held: VecDeque<(usize, Request)>,
     num_returned: u64,
     routes: Option<Vec<Route>>,
@@ -115,7 +116,7 @@ impl<'a> Service<'a> {
         })
     }
 
-    /// Writes down who is sent where, for [`Service::take_routes`].
+    /// Records to which replica each request is sent, for [`Service::take_routes`].
     pub fn record_routes(&mut self) {
         self.routes = Some(Vec::new());
     }
@@ -137,7 +138,7 @@ impl<'a> Service<'a> {
         &self.requests[self.requests.len() - self.run.num_left()..]
     }
 
-    /// The lowest seat that nobody has; none where all are taken.
+    /// The lowest free seat; none where all are taken.
     #[must_use]
     pub fn free_seat(&self) -> Option<usize> {
         self.seats
@@ -148,7 +149,7 @@ impl<'a> Service<'a> {
     /// A replica gets a free seat and takes requests from `ready_ps` on.
     ///
     /// # Panics
-    /// If somebody has the seat.
+    /// If the seat is taken.
     pub fn grant(&mut self, seat: usize, ready_ps: u64) {
         let place = &mut self.seats[seat];
         assert!(matches!(place.state, State::Empty), "seat {seat} is taken");
@@ -162,19 +163,19 @@ impl<'a> Service<'a> {
     /// under way when the grace ends, ps. One that has not been loaded leaves at once.
     ///
     /// # Panics
-    /// If nobody is there who takes or will take requests.
+    /// If the seat has no replica that takes or will take requests.
     pub fn reclaim(&mut self, seat: usize, now_ps: u64, grace_ps: u64) -> u64 {
         let (until_ps, replica) = match &self.seats[seat].state {
             State::Loading(_) => (now_ps, self.run.replica()),
             State::Open => {
                 let replica = self.close(seat);
-                // Nothing more will come to it, so a copy tells what is going to be.
+                // Nothing more will come to it, so a copy shows what is going to be.
                 let (mut copy, mut told) = (replica.clone(), Vec::new());
                 copy.advance(now_ps + grace_ps, &mut told);
                 let until_ps = if copy.num_waiting() + copy.num_running() > 0 {
                     copy.now_ps()
                 } else {
-                    // The end of its last step may have been told before it was there.
+                    // The end of its last step may have been reported before it was there.
                     let idle_ps = replica.now_ps();
                     now_ps.max(told.last().map_or(idle_ps, |(_, _, at_ps)| *at_ps))
                 };
@@ -198,7 +199,7 @@ impl<'a> Service<'a> {
         self.open(seat, *replica);
     }
 
-    /// A replica has left, at the time that [`Service::reclaim`] told; what it had not served goes back to the gateways.
+    /// A replica has left, at the time that [`Service::reclaim`] returned; what it had not served goes back to the gateways.
     ///
     /// # Errors
     /// A router that fails.
@@ -219,8 +220,8 @@ impl<'a> Service<'a> {
         Ok(())
     }
 
-    /// Whom it costs least to take back: one that is not loaded yet, the last granted first, else the one with the fewest
-    /// requests.
+    /// The seat that costs least to take back: one whose replica is not loaded yet, the last granted first, else the one with the
+    /// fewest requests.
     pub fn least_busy(&mut self, now_ps: u64) -> Option<usize> {
         let is_loading = |seat: &usize| matches!(self.seats[*seat].state, State::Loading(_));
         let loading = (0..self.seats.len()).filter(is_loading);
@@ -235,7 +236,7 @@ impl<'a> Service<'a> {
             .map(|(seat, _)| *seat)
     }
 
-    /// The replica that was to leave last of all; none where nobody is to leave.
+    /// The seat whose replica leaves last of all; none where no replica is to leave.
     #[must_use]
     pub fn last_to_leave(&self) -> Option<usize> {
         let until = |seat: &Seat| match seat.state {
@@ -349,7 +350,7 @@ impl<'a> Service<'a> {
         self.run.close(place)
     }
 
-    /// A request that came before is sent now, or held where nobody takes requests.
+    /// A request that came before is sent now, or held where no replica takes requests.
     fn route(&mut self, id: usize, request: Request, now_ps: u64) -> Result<(), Problem> {
         if self.open.is_empty() {
             self.held.push_back((id, request));

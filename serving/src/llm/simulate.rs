@@ -15,7 +15,7 @@ use crate::llm::router::{Decision, Router};
 use crate::llm::step_time::{Pace, ps_of_s, s_of_ps};
 use crate::llm::turns::{Next, Turns};
 
-/// A run under way: [`Run::meet`] the next request, ask for the [`Run::decision`], [`Run::send`] it, until nobody comes.
+/// A run under way: [`Run::meet`] the next request, ask for the [`Run::decision`], [`Run::send`] it, until no request comes.
 #[derive(Clone, Debug)]
 pub(super) struct Run<'a> {
     fleet: Cow<'a, Fleet>,
@@ -134,8 +134,8 @@ impl<'a> Run<'a> {
         true
     }
 
-    /// The same where requests come after answers. Nobody comes sooner than the least wait after what has been played, so that until
-    /// then those that are known to come are all.
+    /// The same where requests come after answers. After what has been played, the next unknown request comes no sooner than the
+    /// least wait. So until then the requests that are known to come are all.
     fn meet_in_a_loop(&mut self) -> bool {
         loop {
             let Some(turns) = &mut self.turns else {
@@ -276,7 +276,7 @@ impl<'a> Run<'a> {
         self.book();
     }
 
-    /// What replicas told. A request that was begun anew elsewhere had its first token before.
+    /// Takes over what replicas reported. A request that was begun anew elsewhere had its first token before.
     fn book(&mut self) {
         for (id, event, at_ps) in self.told.drain(..) {
             let id = id as usize;
@@ -330,7 +330,7 @@ impl<'a> Run<'a> {
         &self.requests.rows()[self.next..]
     }
 
-    /// A request that nobody can take now is left for [`Run::meet_again`].
+    /// A request that no replica can take now is left for [`Run::meet_again`].
     pub(super) fn put_by(&mut self) -> Option<(usize, Request)> {
         let request = *self.requests.rows().get(self.next)?;
         self.next += 1;

@@ -2,7 +2,7 @@
 
 use crate::cargo::metadata;
 
-/// What `.deny.toml` allows everybody, and crates with what it allows each of them.
+/// Licences that `.deny.toml` allows for all crates, and pairs of a crate and a licence that it allows for this crate alone.
 fn allowed() -> (Vec<String>, Vec<(String, String)>) {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.deny.toml")).unwrap();
     let table: toml::Table = text.parse().unwrap();

@@ -22,7 +22,7 @@ const FORBIDDEN: [&str; 7] = [
     "told",
 ];
 
-/// After these words *who* speaks of persons.
+/// Words for persons: `who` may follow them.
 const PERSONS: [&str; 22] = [
     "user",
     "users",

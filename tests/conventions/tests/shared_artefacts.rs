@@ -14,7 +14,7 @@ fn features(selection: &[&str]) -> BTreeMap<String, Vec<String>> {
         let Some((name, features)) = line.split_once(';') else {
             continue;
         };
-        // A crate that was told before is marked with a star.
+        // A crate that was listed before is marked with a star.
         let features = features.trim_end_matches("(*)").trim_end().to_owned();
         found
             .entry(name.trim_end().to_owned())

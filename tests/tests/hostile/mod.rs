@@ -1,6 +1,6 @@
-//! Inputs that nobody meant: every reader of a file or a text ([`READERS`]) gets its seeds of `tests/hostile` as they are, and spoilt
-//! in ways that a seed and a number name ([`mutate`]). No reader may panic, hang or take memory without bound, and where it refuses
-//! it says something.
+//! Inputs that were not meant: every reader of a file or a text ([`READERS`]) gets its seeds of `tests/hostile` as they are, and
+//! spoilt in ways that a seed and a number name ([`mutate`]). No reader may panic, hang or take memory without bound, and where
+//! it refuses it says something.
 //!
 //! A bounded number of each in a check; `PLEACH_HOSTILE_INPUTS=5000` spoils each seed so often, `PLEACH_HOSTILE_SEED=7` in other ways.
 //! An input that was found goes into the reader's folder as `found-WHAT`, and is read ever after.

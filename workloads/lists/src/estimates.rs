@@ -1,4 +1,4 @@
-//! What the scheduler is told about run times: the truth, the user's own limit, or a prediction.
+//! What the scheduler knows of run times: the truth, the user's own limit, or a prediction.
 //!
 //! One estimate per job, fixed when the job arrives, so a policy cannot learn the truth by asking twice.
 

@@ -12,7 +12,7 @@ use pleach_scheduler::history::{Keep, RunTimes};
 
 use super::JobSpec;
 
-/// Who a job is like; a job without a known user is like those of its tenant.
+/// Jobs with the same key are alike: those of one user in one tenant, or those of a tenant whose user is not known.
 fn who(job: &JobSpec) -> (&str, u16) {
     (job.user.as_deref().unwrap_or_default(), job.tenant)
 }

@@ -86,7 +86,7 @@ pub struct JobSpec {
     pub tenant: u16,
     /// Index into [`Workload::classes`].
     pub class: u16,
-    /// Who submitted it, where known.
+    /// The user that submitted it, where known.
     pub user: Option<String>,
     /// How it ended in the source.
     pub outcome: Outcome,

@@ -27,7 +27,7 @@ pub enum ParallelJobs {
 pub struct Key {
     /// Its namespace.
     pub namespace: String,
-    /// What told it: a label, a field, or `pod`.
+    /// Where the name was found: a label, a field, or `pod`.
     pub by: &'static str,
     /// The name there.
     pub name: String,

@@ -10,7 +10,7 @@ use jiff::{Timestamp, civil::DateTime};
 /// Latest time that is read, s: the year 4000; the earliest is its negative.
 const UNIX_S_MAX: f64 = 64e9;
 
-/// Greenwich's, for those who know of no other.
+/// Greenwich's, where no other is given.
 pub const UTC: TimeZone = TimeZone::UTC;
 
 /// A zone by distance (`UTC`, `+01:00`, `-0530`), by its name in the IANA database (`Europe/Berlin`) or by a rule of POSIX

@@ -1,4 +1,4 @@
-//! Text that nobody vouches for, line by line: plain or gzipped, bounded, UTF-8.
+//! Text from untrusted sources, line by line: plain or gzipped, bounded, UTF-8.
 //!
 //! Refused: lines above [`LINE_BYTES_MAX`], more than [`LINES_MAX`] of them, text that is not UTF-8, gzip that ends too
 //! early, fails its checksum or unpacks to more than a list of jobs would.

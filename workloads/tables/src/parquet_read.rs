@@ -35,7 +35,7 @@ impl ParquetRows {
         let mut start = [0; 4];
         match File::open(path).and_then(|mut file| file.read_exact(&mut start)) {
             Ok(()) => Ok(start == *b"PAR1"),
-            // Shorter than four bytes, or a folder: whoever reads it as text tells.
+            // Shorter than four bytes, or a folder: the reader of text reports it.
             Err(error) if matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::IsADirectory) => {
                 Ok(false)
             }

@@ -1,5 +1,5 @@
-//! Reading tables that nobody vouches for: delimited text, plain or gzipped, bounded line by line, or Parquet; every
-//! complaint with file, line (in Parquet: row), column, value, what is allowed and how to mend it.
+//! Reading tables from untrusted sources: delimited text, plain or gzipped, bounded line by line, or Parquet. Every complaint has
+//! file, line (in Parquet: row), column, value, what is allowed and how to mend it.
 //!
 //! Refused: lines above 65,536 bytes, text that is not UTF-8, damaged gzip, rows with another number of fields
 //! than the header, columns that appear twice. A quoted field may hold delimiters but no line break, so a missing
@@ -133,9 +133,9 @@ impl Table {
         Table::of(Source::Text(lines, Delimiter::Comma), header, required)
     }
 
-    /// Opens a table that another program exported, Parquet or text with a header and `between` its fields: bytes that are no
-    /// UTF-8 are replaced, columns may come twice (the first counts), a delimiter may end each line, and a row with another number
-    /// of fields is told by [`Table::is_whole`] instead of refused.
+    /// Opens a table that another program exported, Parquet or text with a header and `between` its fields. Bytes that are no
+    /// UTF-8 are replaced, columns may come twice (the first counts), and a delimiter may end each line. A row with another
+    /// number of fields is not refused; [`Table::is_whole`] reports it.
     ///
     /// # Errors
     /// As [`Table::open`].

@@ -21,7 +21,7 @@ pub enum Rule {
     Tasks,
     /// A job holds the share of each GPU, the GPU memory, the cores and the host memory that it asked for, or more of the last two.
     Request,
-    /// Nobody runs before it arrives.
+    /// No job runs before it arrives.
     Arrival,
     /// A job runs on GPU types that its class can use, on one type where types may not be mixed.
     Type,
@@ -31,7 +31,7 @@ pub enum Rule {
     Availability,
     /// A job has one attempt at a time, on the same GPUs from its begin to its end, numbered in order.
     Attempt,
-    /// Nobody is stopped by the scheduler where it may not.
+    /// The scheduler stops no job where it may not stop jobs.
     Stopping,
     /// A job that completed did its work, all others at most theirs.
     Work,

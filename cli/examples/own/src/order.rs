@@ -6,7 +6,7 @@ use pleach_cli::scheduler::cluster::Cluster;
 use pleach_cli::scheduler::heuristics::Info;
 use pleach_cli::scheduler::{ActionSet, JobId};
 
-/// What it is and how it is made. Who takes settings reads them from the value (`--policy-config`).
+/// What it is and how it is made. An order with settings reads them from the value (`--policy-config`).
 pub const ENTRY: Entry = Entry {
     info: Info {
         name: "widest-first",

@@ -46,7 +46,7 @@ impl Policy for AgedSjf {
                     // Of two that have just come the shorter first: both have waited ten minutes more.
                     ((waited_s + 600.0) / job.remaining_s_at(now)) as f32
                 }
-                // It neither reserves nor stops anybody.
+                // It neither reserves nor stops a job.
                 _ => -1.0,
             };
         }

@@ -24,7 +24,7 @@ use pleach_experiments::worlds::{Certified, certified};
 use pleach_experiments::{EvaluationConfig, JobsWorld};
 use pleach_experiments::{SchedulingConfig, Watcher, WorkloadSource};
 
-/// Policies beside a tree under guards if nobody says which.
+/// Policies beside a tree under guards, unless others are given.
 const AGAINST: [&str; 3] = ["fifo", "easy", "gpu-time-reserve"];
 
 /// What makes two reports the same.

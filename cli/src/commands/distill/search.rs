@@ -107,7 +107,7 @@ pub(super) fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), E
     Ok(())
 }
 
-/// Whom the tree is held against. No two rows of one name: the teacher comes first.
+/// The policies that the tree is compared with. No two rows have the same name: the teacher comes first.
 pub(super) fn against(
     named: &[String],
     teacher: Option<&PolicySpec>,

@@ -29,7 +29,7 @@ use crate::progress::bars;
 
 /// Largest configuration, bytes.
 pub(super) const CONFIG_BYTES_MAX: u64 = 1 << 20;
-/// Seeds that a tree is reported on unless somebody says otherwise.
+/// Seeds that a tree is reported on, unless another number is given.
 const TEST_SEEDS: u32 = 10;
 
 /// What makes two distillations the same: the flags, and what the file of `--config` says.
@@ -42,7 +42,7 @@ struct Settings<'a> {
     objective: Option<&'a Objective>,
 }
 
-/// What the flags say, read once: where a tree is made, and from whom.
+/// What the flags say, read once: where a tree is made, and from which teacher.
 pub(super) struct Setup<'a> {
     pub(super) args: &'a DistillArgs,
     pub(super) env: EnvConfig,
@@ -79,10 +79,10 @@ impl<'a> Setup<'a> {
         })
     }
 
-    /// Whom to learn from.
+    /// The teacher.
     ///
     /// # Errors
-    /// Nobody; the flags of all ways but a search ask for one.
+    /// Without one. Only a search may go without; the flags of all other ways ask for a teacher.
     pub(super) fn teacher(&self) -> Result<&PolicySpec, Error> {
         let none = || Error::config("teacher", "none", "a policy", "Give --teacher NAME|PATH.");
         self.teacher.as_ref().ok_or_else(none)
@@ -177,7 +177,7 @@ impl<'a> Setup<'a> {
         })
     }
 
-    /// Who is ahead of the tree on the test seeds, and what to try; none where nobody is.
+    /// Which policy is ahead of the tree on the test seeds, and what to try; none where no policy is.
     fn verdict(&self, results: &Results, tree: &str, objective: &Objective) -> Option<String> {
         let (rival, ratio) = verdict::leader(results, tree, heuristics::names(), objective)?;
         let mut to_try = vec!["more --leaves".to_string()];
@@ -222,7 +222,7 @@ pub(super) struct Compared {
     pub(super) results: Results,
     /// The tree's name there.
     pub(super) tree: String,
-    /// Who is ahead of it, and what to try; none where nobody is.
+    /// Which policy is ahead of it, and what to try; none where no policy is.
     pub(super) verdict: Option<String>,
 }
 

@@ -22,7 +22,7 @@ use pleach_experiments::train::CHECKPOINTS;
 use pleach_experiments::train::objective::{self, Objective};
 use pleach_experiments::train::validation::{Validation, mean_ratio};
 
-/// Lists of each part unless somebody says otherwise.
+/// Lists of each part, unless another number is given.
 const PART_LISTS: u16 = 12;
 /// Workloads on which the tree is chosen.
 const NUM_VALIDATION: usize = 32;
@@ -135,7 +135,8 @@ fn on_test_seeds(objective: &Objective, results: &Results, tree: &str, teacher: 
     format!("{tree}: {ratio:.3} of the {words} of {teacher}")
 }
 
-/// That the teacher was made for something else than the tree is chosen by, where nobody said by what, and how to say it.
+/// A hint, where no objective is given and the teacher was made for another one than the average JCT, by which the tree is
+/// chosen. It says how to choose the tree by the teacher's.
 fn advice(args: &DistillArgs) -> Option<String> {
     let teacher = args.teacher.as_deref()?;
     let own = objective_of(Path::new(label_and_place(teacher).1))?;

@@ -222,7 +222,7 @@ impl Results {
         self.world.as_deref()
     }
 
-    /// The same, with who decides as another.
+    /// The same, with the policies that decide as another one does.
     #[must_use]
     pub fn with_stand_ins(self, stand_ins: BTreeMap<String, String>) -> Results {
         Results { stand_ins, ..self }

@@ -1,4 +1,4 @@
-//! The tables of a simulated run: who waits how long and why, how gangs spread, how the cluster fills.
+//! The tables of a simulated run: which jobs wait how long and why, how gangs spread, how the cluster fills.
 
 use super::cells::{
     TENANTS_MAX, and_more, class_label, count, header, percent, quantile_cells, quantile_header, seconds,

@@ -103,7 +103,7 @@ impl JobsWorld {
         })
     }
 
-    /// All workloads with their seeds; `note` is told what importers mended.
+    /// All workloads with their seeds; `note` receives what importers mended.
     ///
     /// # Errors
     /// A workload that cannot be made.

@@ -43,11 +43,11 @@ pub struct Day {
 /// What to do about sizes that do not fit.
 const HINT: &str = "Take more or larger nodes, or smaller gangs and replicas.";
 
-/// Requests of a step that is told. *Ours*: some hundredths of a second.
+/// Requests in a step of progress. *Ours*: some hundredths of a second.
 const STEP_REQUESTS: usize = 4_096;
 
 impl Day {
-    /// Steps that its play tells.
+    /// Steps of progress that its play reports.
     pub(super) fn num_steps(&self) -> usize {
         self.requests.rows().len() / STEP_REQUESTS
     }
@@ -210,7 +210,7 @@ impl MixedBench {
         self.play_watched(day, autoscaler, &Watcher::nobody())
     }
 
-    /// The same, with a step told for every [`STEP_REQUESTS`] that are routed.
+    /// The same, with a step reported for every [`STEP_REQUESTS`] that are routed.
     ///
     /// # Errors
     /// As [`MixedBench::play`].

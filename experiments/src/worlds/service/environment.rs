@@ -44,7 +44,7 @@ struct Episode {
     day: JoinHandle<Result<MixedDay, Error>>,
 }
 
-/// Asks whoever steps.
+/// An autoscaler that asks the caller of the environment's steps.
 struct Asking {
     changes: Changes,
     questions: Sender<Question>,

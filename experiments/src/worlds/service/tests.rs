@@ -206,7 +206,7 @@ fn a_setting_at_the_end_of_what_is_tried_is_named() {
     );
 }
 
-/// Settings by name have no ranges of their own: a gang of nobody was drawn without end.
+/// Settings by name have no ranges of their own: with gangs of 0 GPUs, drawing never ended.
 #[test]
 fn sizes_that_cannot_be_are_refused_however_they_come() {
     type Change = fn(&mut ServiceSettings);

@@ -168,8 +168,8 @@ fn replicas(grants: &[Grant]) -> Vec<(f64, [f64; 3])> {
 mod tests {
     use super::*;
 
-    /// One is there from the beginning to the end, one is loaded from 10 to 20 s, told to leave at 50 s and gone at 60 s, one is
-    /// taken back while it is loaded.
+    /// One replica is there from the beginning to the end. One is loaded from 10 to 20 s, taken back at 50 s and gone at 60 s.
+    /// One is taken back while it is loaded.
     #[test]
     fn grants_are_counted_by_what_their_replicas_do() {
         let at = |s: i64| Time(s * 1_000_000);

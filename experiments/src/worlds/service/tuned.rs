@@ -217,7 +217,7 @@ pub(super) struct Level<'a> {
     pub bench: &'a MixedBench,
     /// Least share of hits over all days, %.
     pub hits_pct: f64,
-    /// Is told of each setting that was played.
+    /// Receives a step for each setting that was played.
     pub watcher: &'a Watcher,
 }
 

@@ -64,7 +64,7 @@ pub fn by_name(
     let warm = settings.truth("warm")?.unwrap_or(!is_blind);
     let cold = settings.truth("cold")?.unwrap_or(true);
     let leave = Leave {
-        // The plain rule plans for four parts in five; published ones as they are told.
+        // The plain rule plans for four parts in five; published rules plan for the whole time, as published.
         margin: margin.unwrap_or(if name == "edf" { 0.2 } else { 0.0 }),
         shed,
         placing: match (warm, cold) {

@@ -22,7 +22,7 @@ pub(super) const ROWS_MAX: usize = 2 * CHANGE_MAX + 1;
 const AHEAD_S: f64 = 75.0;
 /// What is left then of the ratio to the usual rate. *Assumed*: four parts in five a minute.
 const KEEP: f64 = 0.75;
-/// Misses are told over this share of the requests that have come.
+/// The column `missed_share` is the number of misses over this share of the requests that have come.
 const MISSES: f64 = 0.001;
 
 const ONE: Scale = Scale::Linear(1.0);

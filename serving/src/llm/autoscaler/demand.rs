@@ -35,7 +35,7 @@ pub struct Demand<'a> {
 pub struct Beside<'a> {
     /// GPUs that jobs hold.
     pub training_gpus: usize,
-    /// GPUs that nobody holds.
+    /// Free GPUs.
     pub idle_gpus: usize,
     /// GPUs of the smallest job that waits; 0: none waits.
     pub waiting_gpus: usize,
@@ -65,8 +65,8 @@ impl Demand<'_> {
         self.most.div_ceil(3)
     }
 
-    /// The usual rate of a time, 1/s, linear between the middles of the parts of the day; none where nothing is known, or nobody
-    /// usually comes.
+    /// The usual rate of a time, 1/s, linear between the middles of the parts of the day. None where nothing is known, or where
+    /// usually no request comes.
     pub(super) fn usual_per_s_at(&self, at_s: f64) -> Option<f64> {
         let num = self.usual_per_s.len();
         if num == 0 {

@@ -28,7 +28,7 @@ fn demand(now_s: f64, arrived: u64, up: usize) -> Demand<'static> {
 }
 
 /// 10 requests a second, of which a replica serves 2 at a target of 1: five; the average is 20 after one period of 30 a second:
-/// ten. Then nobody comes: 10, 5 a second are five and three, but only after 30 s one goes at a time.
+/// ten. Then no request comes: 10, 5 a second are five and three, but only after 30 s one goes at a time.
 #[test]
 fn reactive_goes_up_at_once_and_down_by_one_after_a_while() {
     let mut rule = autoscaler("reactive:target=1:period=10:down=20", 2.0).unwrap();

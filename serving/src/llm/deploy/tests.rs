@@ -67,7 +67,7 @@ fn tree_of_all_columns() -> Tree {
     Tree::over(&SCHEMA, meta(keys.to_vec()), &nodes).unwrap()
 }
 
-/// All that a router is told of a decision.
+/// All that a router receives for a decision.
 #[derive(Clone, Debug)]
 struct Recorded {
     prompt_tokens: u32,
@@ -136,7 +136,7 @@ impl Recorded {
     }
 }
 
-/// Routes well enough, and keeps what it is told of every fortieth request.
+/// Routes well enough, and keeps what it receives for every fortieth request.
 struct Recorder(Vec<Recorded>);
 
 impl Router for Recorder {

@@ -1,15 +1,15 @@
 //! Prompts in blocks: what a replica holds of them, in use or not, and what of a prompt is there already.
 //!
-//! A block's id stands for all text up to its end, so a prompt finds the longest run of its first blocks that are held. Those
-//! in use count once in memory, however many requests use them; those that nobody uses stay in memory that nobody needs, and
-//! the longest unused goes first, of one request the last.
+//! A block's id stands for all text up to its end, so a prompt finds the longest run of its first blocks that are held. Blocks in
+//! use count once in memory, however many requests use them. Unused blocks stay while there is free memory; the longest unused
+//! goes first, of one request the last.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::llm::request::{BLOCK_TOKENS, Blocks};
 
-/// Who uses a block, and where it is among those that nobody uses.
+/// How many requests use a block, and its place among the unused blocks.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     users: u32,
@@ -22,7 +22,7 @@ pub(super) struct BlockCache {
     /// Of all requests.
     ids: Arc<[u32]>,
     held: HashMap<u32, Held>,
-    /// Those that nobody uses, by when they were last used.
+    /// Unused blocks, by when they were last used.
     unused: BTreeMap<u64, u32>,
     uses: u64,
     /// Users beyond the first, over all blocks.
@@ -101,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// The slow and obvious one: blocks in a list, the one that was last used at the end, and who uses each.
+    /// The slow and obvious one: blocks in a list, the one that was last used at the end, and the requests that use each.
     #[derive(Default)]
     struct Plain {
         blocks: Vec<(u32, Vec<usize>)>,

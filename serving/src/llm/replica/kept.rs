@@ -70,7 +70,7 @@ impl Kept {
         }
     }
 
-    /// Lets go until at most `room` tokens are left that nobody uses.
+    /// Frees memory until at most `room` unused tokens are left.
     pub(super) fn shrink(&mut self, room: u64) {
         match self {
             Kept::ByConversation(prefixes) => prefixes.shrink(room),

@@ -1,4 +1,4 @@
-//! Contexts of conversations whose requests have ended: they stay in memory that nobody needs, the longest unused goes first.
+//! Contexts of conversations whose requests have ended: they stay while there is free memory, and the longest unused goes first.
 
 use std::collections::{BTreeMap, HashMap};
 

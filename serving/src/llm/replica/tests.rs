@@ -61,7 +61,8 @@ fn one_request_takes_what_its_steps_take() {
     assert_eq!((replica.num_steps(), replica.context_tokens()), (3, 0));
 }
 
-/// A prompt of 150 tokens is cut at 100; its second part shares a step with nobody, as the answer has begun by no one else.
+/// A step takes at most 100 tokens. So a prompt of 150 is computed in three parts, beside the prompt and then the answer of
+/// another request.
 #[test]
 fn a_long_prompt_is_cut_and_shares_its_steps_with_answers() {
     let list = [(0, work(0, 50, 5)), (0, work(1, 150, 1))];
@@ -174,8 +175,8 @@ fn a_prompt_that_was_computed_elsewhere_joins_the_batch_with_its_first_token() {
     assert_eq!(told[0], (8, Event::Last, 10 + 1_061 + 1_062));
 }
 
-/// Two prompts of 1,100 tokens with their first block of 512 in common. The second comes when the first is computed: it
-/// computes 588 tokens, and while both run the block is there once. A third begins alike when nobody is here.
+/// Two prompts of 1,100 tokens with their first block of 512 in common. The second comes when the first is computed: it computes
+/// 588 tokens, and while both run the block is there once. A third begins alike when no other request is left.
 #[test]
 fn a_block_that_is_held_is_not_computed_and_is_there_once() {
     let pace = Pace {
@@ -219,7 +220,7 @@ fn random_list(seed: u64, num: u32, gap_ps: u64, prompt: u32, output: u32) -> Ve
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Sums of steps are the steps, to the picosecond, and nobody is lost or served twice, whatever runs out.
+    /// Sums of steps are the steps, to the picosecond. No request is lost or served twice, whatever runs out.
     #[test]
     fn many_steps_at_once_are_the_steps_one_by_one(
         seed in 0_u64..1_000_000, gap_ps in 0_u64..40_000, kv_tokens in 300_u64..3_000, batch_max in 1_u32..20,

@@ -1,4 +1,4 @@
-//! Requests on their way through a replica, and what is told of them.
+//! Requests on their way through a replica, and the events that it reports of them.
 
 use crate::llm::request::Blocks;
 
@@ -30,7 +30,7 @@ pub enum Event {
     Last,
 }
 
-/// Told events: whose, what, when (ps).
+/// A reported event: the request's number, what happened, when (ps).
 pub type Told = (u32, Event, u64);
 
 /// A request whose prompt is being computed.

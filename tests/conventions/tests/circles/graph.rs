@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who needs whom, and which names.
+/// From a file to one that it needs, with the names that it needs of it.
 pub type Arrows = BTreeMap<(String, String), BTreeSet<String>>;
 
 /// The circles: groups of files each of which reaches all others of its group.

@@ -57,7 +57,7 @@ impl Modules {
         Modules(modules)
     }
 
-    /// Who needs whom.
+    /// Which file needs which names of which other file.
     pub fn arrows(&self) -> Arrows {
         let mut arrows = Arrows::new();
         for (path, module) in &self.0 {
@@ -161,7 +161,7 @@ fn collect(src: &Path, folder: &Path, files: &mut Vec<(String, String)>) {
     }
 }
 
-/// `a/mod.rs` and `a.rs` are module `a`; `lib.rs` is the root; `main.rs` is a root of its own that nobody imports.
+/// `a/mod.rs` and `a.rs` are module `a`; `lib.rs` is the root; `main.rs` is a root of its own that no file imports.
 fn module_of(file: &str) -> Vec<String> {
     let stem = file.trim_end_matches(".rs");
     let mut path: Vec<String> = stem.split('/').map(str::to_owned).collect();

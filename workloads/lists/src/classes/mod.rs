@@ -30,7 +30,7 @@ pub struct Filled {
     pub num_known: usize,
     /// Jobs for which one of several models stands.
     pub num_assumed: usize,
-    /// Jobs of a class that nobody knows.
+    /// Jobs of an unknown class.
     pub num_unknown: usize,
 }
 

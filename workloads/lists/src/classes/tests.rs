@@ -160,7 +160,7 @@ fn a_list_keeps_the_links_of_its_site_under_another_name_and_through_its_files()
     };
     let (moved, _) = crate::import::import(&path, &elsewhere).unwrap();
     assert_eq!(moved.cluster.site_fabric.as_deref(), Some("philly"));
-    // A list of before has the links that its GPUs come with; of a type that nobody knows it has none.
+    // An older list has the links that its GPUs come with; for an unknown type it has none.
     let sidecar = sidecar.replace("site_fabric = \"philly\"\n", "");
     std::fs::write(dir.path().join("pai.cluster.toml"), &sidecar).unwrap();
     let mut old = Workload::read(&path).unwrap();

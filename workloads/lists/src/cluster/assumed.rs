@@ -4,9 +4,9 @@ use pleach_scheduler::cluster_spec::{ClusterSpec, GpuTypeSpec, TenantSpec};
 
 use crate::plans::Gpu;
 
-/// Nodes that share the fast network where nobody says. *Assumed*, as for published lists.
+/// Nodes that share the fast network where their number is not given. *Assumed*, as for published lists.
 const NODES_PER_RACK: u32 = 16;
-/// Memory of a GPU of a type that nobody knows, GiB. *Assumed*.
+/// Memory of a GPU of an unknown type, GiB. *Assumed*.
 const MEMORY_GIB: f64 = 32.0;
 
 /// Fills in GPU types and their memory, racks and tenants where they are not given; says what was assumed, in at most one line.

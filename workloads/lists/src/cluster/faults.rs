@@ -1,4 +1,4 @@
-//! A description of a cluster in TOML or JSON, read with everything that is wrong in it told at once.
+//! A description of a cluster in TOML or JSON. All its mistakes are reported at once.
 
 use pleach_scheduler::cluster_spec::{ClusterSpec, GpuTypeSpec, NodeGroup, TenantSpec};
 use pleach_scheduler::physics::interference::PairEntry;
@@ -10,7 +10,7 @@ use super::assume;
 use crate::Error;
 use crate::table::shorten;
 
-/// Most mistakes that are told; a file with more has another form altogether.
+/// Most mistakes that are reported; a file with more has another form altogether.
 const FAULTS_MAX: usize = 40;
 /// Entries of a list that are looked at. More make no cluster.
 const ENTRIES_MAX: usize = 100_000;
@@ -23,8 +23,8 @@ pub fn json_table(text: &str) -> Result<Table, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-/// A cluster from the text of a TOML file: the description itself, or under the key `cluster` as in `NAME.cluster.toml`; holes are
-/// filled in and told ([`assume`]).
+/// A cluster from the text of a TOML file: the description itself, or under the key `cluster` as in `NAME.cluster.toml`. Holes
+/// are filled in and reported ([`assume`]).
 ///
 /// # Errors
 /// `file` with all that is wrong in it.

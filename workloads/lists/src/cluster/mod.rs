@@ -1,6 +1,6 @@
 //! Clusters as people write them: a short form on a command line, a description with holes, a file with mistakes.
 //!
-//! What nobody said is assumed and told in one line ([`assume`]); what is wrong is told all at once ([`read`]).
+//! What is not given is assumed and reported in one line ([`assume`]); all mistakes are reported at once ([`read`]).
 
 mod assumed;
 mod faults;

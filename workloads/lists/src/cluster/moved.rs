@@ -7,8 +7,9 @@ use crate::Workload;
 use crate::import::share_out;
 
 impl Workload {
-    /// The same jobs on another cluster. One tenant who owns it all makes way for the tenants of the jobs, who share it as they
-    /// shared their own; a class keeps its speeds by the names of GPU types, and one that is as fast on all types stays so.
+    /// The same jobs on another cluster. A single tenant that owns it all makes way for the tenants of the jobs. They share the
+    /// new cluster as they shared their own. A class keeps its speeds by the names of GPU types, and one that is as fast on all
+    /// types stays so.
     ///
     /// # Errors
     /// Jobs that cannot run there.

@@ -56,7 +56,7 @@ proptest! {
     }
 }
 
-/// Writes `submit_s, num_gpus, run_time_s` with types of somebody else's choice.
+/// Writes `submit_s, num_gpus, run_time_s` with types that another program might choose.
 fn foreign(path: &Path, submit_s: &[f64], num_gpus: &[i64], run_time_s: &[&str]) {
     let schema =
         "message m { required double submit_s; required int64 num_gpus; required binary run_time_s (UTF8); }";

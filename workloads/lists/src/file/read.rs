@@ -276,7 +276,7 @@ fn site(cluster: ClusterSpec, classes: Vec<ModelClass>, is_given: bool, notes: V
     })
 }
 
-/// What a training that cannot be is told: the line of its table, its key, and the rest as a setting is told.
+/// The error for a training that cannot be: the line of its table, its key, and the rest as for a refused setting.
 fn refused(jobs: &Path, line: u64, error: &Problem) -> Error {
     Error::at(
         sidecar_path(jobs),

@@ -6,7 +6,7 @@
 //! the mean of its part, so that the GPU time of the kind is what is expected of it. Ends go from the largest job to the
 //! smallest, each time to the end that has got least of the GPU time that is due to it.
 //!
-//! What a single job is stays drawn: who submits it, when, beside which others.
+//! What a single job is stays drawn: its user, its time, and the jobs beside it.
 
 use rand::Rng;
 

@@ -339,7 +339,7 @@ impl ProfileConfig {
         let name = format!("{} x{}{share}: {model}", work.name, demand.gpus);
         let at = work.gpu_type.as_ref();
         let at = at.and_then(|name| cluster.gpu_types.iter().position(|gpu| gpu.name == *name));
-        // Of a type that nobody names no plan is known.
+        // For an unknown GPU type no plan is known.
         let plan = self.profile.models.get(model);
         let plan = plan.filter(|_| at.is_none_or(|at| Gpu::of(&cluster.gpu_types[at].name).is_some()));
         let mut class = match plan {

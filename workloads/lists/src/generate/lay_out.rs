@@ -1,4 +1,4 @@
-//! From runs of jobs to a workload: how much work they are, over which span that makes the wanted load, who comes when.
+//! From runs of jobs to a workload: how much work they are, over which span that makes the wanted load, which job comes when.
 
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};

@@ -20,7 +20,7 @@ pub struct OwnGenerator {
     pub name: &'static str,
     /// What it makes, one line.
     pub describe: &'static str,
-    /// Jobs, load and settings where nobody says otherwise.
+    /// Jobs, load and settings where none are given.
     pub defaults: fn() -> OwnConfig,
     /// Makes the jobs and their cluster; all that is drawn must come from the seed. Arrivals are then stretched to the load.
     pub make: fn(&OwnConfig, Seed) -> Result<Workload, Error>,

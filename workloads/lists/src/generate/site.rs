@@ -85,7 +85,7 @@ pub(super) fn any_class(cluster: &ClusterSpec, locality: LocalityFactors) -> Mod
     }
 }
 
-/// Largest gang that anybody may start: the cluster's GPUs, or the largest quota where quotas bind; at most `wanted`.
+/// Largest gang that any tenant may start: the cluster's GPUs, or the largest quota where quotas bind; at most `wanted`.
 pub(super) fn gang_max(cluster: &ClusterSpec, wanted: Option<u32>) -> u32 {
     let quotas = cluster.tenants.iter().map(|tenant| tenant.quota_gpus);
     let largest = if cluster.borrowing {
@@ -96,8 +96,8 @@ pub(super) fn gang_max(cluster: &ClusterSpec, wanted: Option<u32>) -> u32 {
     wanted.map_or(largest, |gang| gang.min(largest)).max(1)
 }
 
-/// Relative number of jobs with this gang by tenant: `jobs_of(tenant)` where the gang may start, else 0; the tenant with
-/// the largest quota gets those that nobody may start.
+/// Relative number of jobs with this gang by tenant: `jobs_of(tenant)` where the gang may start, else 0. Where no tenant may
+/// start it, the tenant with the largest quota gets all of them.
 pub(super) fn tenants_with_room(
     cluster: &ClusterSpec,
     num_gpus: u32,

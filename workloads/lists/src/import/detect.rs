@@ -116,7 +116,7 @@ fn json_of_site(start: &str) -> Option<Format> {
 /// What a file is that is a document of a site in one long line, as other programs pass it on.
 fn one_line_of_json(path: &Path) -> Result<Option<Format>, Error> {
     let mut start = Vec::new();
-    // What cannot be unpacked is told by whoever reads the list.
+    // The reader of the list reports what cannot be unpacked.
     let _ = open_unpacked(path)?
         .take(LINE_BYTES_MAX as u64)
         .read_to_end(&mut start);
@@ -130,7 +130,7 @@ fn start_of(path: &Path) -> Result<String, Error> {
     let mut lines = Lines::open(path)?;
     let mut start = String::new();
     for _ in 0..START_LINES {
-        // What is wrong with a later line is told by whoever reads the list.
+        // The reader of the list reports what is wrong with a later line.
         let Ok(Some(line)) = lines.next_line() else {
             break;
         };

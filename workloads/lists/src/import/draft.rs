@@ -14,7 +14,7 @@ use crate::{JobSpec, Observed, Outcome};
 /// Most classes that a list may name. *Assumed*: the largest list here names some dozens.
 const NUM_CLASSES_MAX: usize = 10_000;
 
-/// Whom the GPUs belong to.
+/// How the GPUs are divided among tenants.
 pub(crate) enum Tenancy {
     /// The cluster's tenants are those of the list, matched by name.
     ByName,

@@ -30,7 +30,7 @@ pub fn import_site(path: &Path, options: &SiteOptions) -> Result<SiteImport, Err
         None => match &options.mapping {
             Some(mapping) if mapping.slurm_ids => Format::Sacct,
             Some(_) => Format::Table,
-            // What is no list that is known is told what its columns lack.
+            // A file that is no known list is refused with the columns that it lacks.
             None => Format::of_file(path)?,
         },
     };

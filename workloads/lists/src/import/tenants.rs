@@ -1,4 +1,4 @@
-//! Who the jobs of a list belong to, and how the cluster is shared out among them.
+//! The tenants of the jobs of a list, and how the cluster is shared out among them.
 
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, TenantSpec};
 

@@ -24,8 +24,8 @@ const BYTES_MAX: f64 = 1e15;
 const HALVINGS: u32 = 46;
 
 impl Machine {
-    /// A GPU type of a cluster as a training meets it, with the cluster's links or else those in which the type is sold; none
-    /// for a type that nobody knows, that has no nodes, or that does not compute in the training's bits.
+    /// A GPU type of a cluster as a training meets it, with the cluster's links or else those in which the type is sold. None for
+    /// a type that is not known, that has no nodes, or that does not compute in the training's bits.
     #[must_use]
     pub fn of_cluster(cluster: &ClusterSpec, gpu_type: usize, training: &Training) -> Option<Machine> {
         let kind = &cluster.gpu_types[gpu_type];

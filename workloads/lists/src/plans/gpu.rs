@@ -40,7 +40,7 @@ pub static GPUS: LazyLock<Vec<Gpu>> = LazyLock::new(|| {
 });
 
 impl Gpu {
-    /// The type that a cluster calls so; none where nobody knows.
+    /// The type that a cluster calls so; none for an unknown name.
     #[must_use]
     pub fn of(name: &str) -> Option<&'static Gpu> {
         let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();

@@ -12,7 +12,7 @@ pub enum Fate {
     Failed,
     /// Its user, a limit or a rule of the site ended it.
     Killed,
-    /// It ended, and nobody says how.
+    /// It ended; how is not known.
     Unknown,
     /// It was stopped and waits to run again.
     Requeued,

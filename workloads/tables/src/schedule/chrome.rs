@@ -74,7 +74,7 @@ fn write_segment(out: &mut dyn Write, run: &Run, segment: &Segment, first: u64) 
         segment.ended.word(),
     );
     for slice in &segment.slices {
-        // Where nobody knows which GPUs they are the segment has a line of its own.
+        // Where it is not known which GPUs they are the segment has a line of its own.
         let mask = match slice.gpus {
             Gpus::Which(mask) => mask,
             Gpus::Num(_) => 1,

@@ -1,5 +1,5 @@
-//! The record of a schedule: who ran where and when, at what rate, and why it ended. Written and read here and nowhere else;
-//! the page docs/schedule-record.md says what each column means.
+//! The record of a schedule: which job ran where and when, at what rate, and why it ended. Written and read here and nowhere
+//! else; the page docs/schedule-record.md says what each column means.
 //!
 //! A row is a *segment*: a time in which one attempt of one job held one set of resources at one rate. An attempt is a row of
 //! segments without a gap on the same GPUs: the time that a start costs has rate 0, and the rate changes where neighbours come

@@ -1,5 +1,5 @@
-//! Where a segment ran, as text: `3:0-7 4:0,2` for all eight GPUs of node 3 and two of node 4, `8-15:0-7` for equal nodes in a row,
-//! `gpu-a:x4` for four GPUs of a node of which nobody knows which.
+//! Where a segment ran, as text: `3:0-7 4:0,2` for all eight GPUs of node 3 and two of node 4, `8-15:0-7` for equal nodes in a
+//! row, `gpu-a:x4` for four GPUs of a node where it is not known which.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ pub(super) const NODES_MAX: u32 = 4_000_000;
 pub enum Gpus {
     /// Which, as a bit mask over their indexes; never empty.
     Which(u64),
-    /// How many, where nobody knows which; 1 to 64.
+    /// How many, where it is not known which; 1 to 64.
     Num(u32),
 }
 

@@ -75,7 +75,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Who else is on the GPUs of a newcomer: at most one clash for each rule.
+    /// Clashes of a segment that begins with the segments on its GPUs: at most one for each rule.
     fn clashes_of_gpus(&self, node: u32, gpus: Gpus, index: u32, here: &Here, clashes: &mut Vec<Clash>) {
         let Gpus::Which(mask) = gpus else { return };
         let segments = &self.run.segments;

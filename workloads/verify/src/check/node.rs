@@ -4,7 +4,7 @@ use pleach_tables::schedule::{Gpus, Segment};
 
 use crate::{Node, Rule};
 
-/// A rule that a newcomer breaks on a node, and beside whom.
+/// A rule that a segment breaks as it begins on a node, and the other segment there.
 pub(super) struct Clash {
     pub(super) rule: Rule,
     pub(super) other: Option<u32>,
@@ -16,13 +16,13 @@ pub(super) struct Clash {
 pub(super) struct Here {
     /// (GPU, segment), in the order in which they came.
     on: Vec<(u32, u32)>,
-    /// Segments of which nobody knows which GPUs they hold.
+    /// Segments that hold GPUs of which only the number is known.
     somewhere: Vec<u32>,
     /// Thousandths of GPUs.
     milli: u64,
     cpu_milli: u64,
     memory_mib: u64,
-    /// Who is here.
+    /// The segments on the node.
     segments: Vec<u32>,
 }
 
@@ -60,13 +60,13 @@ impl Here {
         self.segments.retain(|other| *other != index);
     }
 
-    /// Who holds a GPU, in the order in which they came.
+    /// The segments that hold a GPU, in the order in which they came.
     pub(super) fn on(&self, gpu: u32) -> impl Iterator<Item = u32> {
         let here = self.on.iter().filter(move |(other, _)| *other == gpu);
         here.map(|(_, index)| *index)
     }
 
-    /// Sums of the node that the last one who came makes too large.
+    /// Sums of the node that the last segment makes too large.
     pub(super) fn clashes(&self, node: &Node, gpus: Gpus, sharing: bool, clashes: &mut Vec<Clash>) {
         let other = self.segments.iter().rev().nth(1).copied();
         let mut clash = |rule, what| clashes.push(Clash { rule, other, what });

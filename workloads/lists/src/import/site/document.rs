@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Largest document, bytes: ten million jobs have some 4 kB each with their steps, and nobody exports as many at once.
+/// Largest document, bytes: ten million jobs have some 4 kB each with their steps, and no site exports as many at once.
 pub(super) const BYTES_MAX: u64 = 1 << 34;
 
 /// Gives the elements of the list `key` to `take`, which says whether to go on.

@@ -1,4 +1,4 @@
-//! Tables that nobody vouches for: never a panic, never a row that is not accounted for.
+//! Tables from untrusted sources: never a panic, never a row that is not accounted for.
 
 use proptest::prelude::*;
 

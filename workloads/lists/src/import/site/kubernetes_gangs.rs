@@ -201,7 +201,8 @@ fn gang_of(pod: &PodRow, groups: &Groups<'_>) -> (&'static str, String, bool) {
     }
 }
 
-/// The gang of a name and what told it, and its place: what told it is added where another has the name.
+/// The gang of a name, and its key. The key names its source too (a label or a field) where a gang of another source has the
+/// name.
 fn place<'a>(
     gangs: &'a mut BTreeMap<String, Gang>,
     of: &PodRow,

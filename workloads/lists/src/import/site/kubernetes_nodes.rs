@@ -21,7 +21,7 @@ pub(super) struct KubernetesNode {
     pub name: String,
     pub gpu_type: String,
     pub num_gpus: u32,
-    /// None where it is told in a way that is not understood.
+    /// None where it is given in a form that is not understood.
     pub num_cpus: Option<f64>,
     pub memory_mib: Option<f64>,
     /// Why it takes no pods.
@@ -107,7 +107,7 @@ pub(super) fn nodes(text: &str) -> Result<Vec<KubernetesNode>, String> {
     Ok(found)
 }
 
-/// A quantity as a number, 0 where nothing is told; none where it is none that a node has.
+/// A quantity as a number, 0 where it is not given; none where it is none that a node has.
 fn amount(text: &str) -> Option<f64> {
     match text {
         "" => Some(0.0),

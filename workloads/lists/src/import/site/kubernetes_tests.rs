@@ -190,7 +190,7 @@ fn pods_become_gangs_and_what_is_left_out_is_counted() {
     assert_eq!(llm.observed.as_deref().unwrap().nodes, "n1,n2");
     assert_eq!(llm.estimate_s, Some(7200.0));
     assert_eq!(list.cluster.tenants[usize::from(llm.tenant)].name, "vision");
-    // Who asks for a type runs on that alone.
+    // A job that asks for a type runs on that alone.
     let night = list.jobs.iter().find(|job| job.id == "vision/night").unwrap();
     assert_eq!(
         list.classes[usize::from(night.class)].name,

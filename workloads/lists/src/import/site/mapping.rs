@@ -1,5 +1,5 @@
-//! Which column of a site's table means what, in which units and on which clock: a TOML file that is guessed from the header, shown,
-//! and taken back after somebody has edited it.
+//! Which column of a site's table means what, in which units and on which clock: a TOML file. It is guessed from the header and
+//! shown, and a user may edit it and give it back.
 
 use std::collections::BTreeMap;
 

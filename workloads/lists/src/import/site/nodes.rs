@@ -53,7 +53,7 @@ struct Node {
     partitions: BTreeSet<String>,
     /// Why it runs no jobs now.
     out: Option<Out>,
-    /// Nodes with the same one share the fast network; empty where it is not told.
+    /// Nodes with the same one share the fast network; empty where it is not given.
     rack: String,
 }
 
@@ -466,7 +466,7 @@ fn gres_of(text: &str) -> String {
     }
 }
 
-/// A number of MiB, 0 where nothing is told; none where it is none that a node has.
+/// A number of MiB, 0 where it is not given; none where it is none that a node has.
 fn number(text: &str) -> Option<f64> {
     if is_null(text) {
         return Some(0.0);

@@ -1,4 +1,4 @@
-//! Lists of nodes in every form, and what is told of those that are out of service or not understood.
+//! Lists of nodes in every form, and what is reported of those that are out of service or not understood.
 
 use std::collections::BTreeSet;
 

@@ -232,7 +232,7 @@ impl Placing {
         }
     }
 
-    /// The type on which a job ran; none where it ran on several or nobody says.
+    /// The type on which a job ran; none where it ran on several or the type is not known.
     fn ran_on(&self, ran_on: &[u16], nodes: &str, allowed: &Allowed) -> Option<usize> {
         let told: Allowed = ran_on
             .iter()
@@ -249,7 +249,7 @@ impl Placing {
             return one(&told);
         }
         if !self.node_types.is_empty() && !nodes.is_empty() {
-            // Who ran on nodes that cannot be read may have run on any that it may have.
+            // Where the names of its nodes cannot be read, a job may have run on any type that it may have.
             let Ok(names) = expand(nodes) else {
                 return one(allowed);
             };

@@ -34,9 +34,9 @@ pub enum Role {
     GpuType,
     /// Names of its nodes.
     Nodes,
-    /// To whom it is charged.
+    /// The tenant that is charged for it.
     Tenant,
-    /// Who submitted it.
+    /// The user that submitted it.
     User,
     /// What kind of job it is.
     Class,

@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
             ran_on.extend(self.type_of(facts.gpu_type));
         }
         let asked = asked.and_then(|name| self.type_of(name));
-        // Who asks for a type runs on it.
+        // Unless a row says on which type a job ran, it ran on the type that it asked for.
         if ran_on.is_empty() {
             ran_on.extend(asked);
         }
@@ -284,7 +284,7 @@ impl<'a> Reader<'a> {
 
 /// Whether a run began, or why it is none.
 fn has_begun(facts: &Facts<'_>, fate: Fate, run_s: Option<f64>) -> Result<(), Reason> {
-    // Who is cancelled while he waits is told to have started at that moment, on no node.
+    // A job that is cancelled while it waits is listed with a start at that moment, on no node.
     let is_empty = run_s == Some(0.0) && facts.gpus.is_empty() && is_nothing(facts.nodes);
     let [_, start, _] = facts.unread;
     if fate != Fate::Waiting && !start.is_empty() {

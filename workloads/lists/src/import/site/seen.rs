@@ -1,4 +1,4 @@
-//! A cluster from what jobs were seen to use, where nobody lists its nodes.
+//! A cluster from what jobs were seen to use, where no list of its nodes is given.
 
 use std::collections::BTreeMap;
 
@@ -167,7 +167,7 @@ fn words(cluster: &ClusterSpec) -> String {
     groups.collect::<Vec<_>>().join(",")
 }
 
-/// The most GPUs in use at one instant; who ends then has given them back.
+/// The most GPUs in use at one instant; a job that ends then has given its GPUs back.
 fn most_at_once(changes: &mut [(f64, i64)]) -> i64 {
     changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let (mut now, mut most) = (0, 0);

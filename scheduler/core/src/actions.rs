@@ -1,6 +1,6 @@
 //! The table of actions: what may be done besides starting a waiting job and holding, one row a kind.
 //!
-//! A row says all that is known of a kind: its name, who may take it, what turns it on, and whether a daemon carries it out.
+//! A row holds all that is known of a kind: its name, what may take it, what turns it on, and whether a daemon carries it out.
 //! Settings, files, flags, refusals and explanations read it here. [`ActionSet`] is a set of kinds; [`CANDIDATES`] says what
 //! choosing a candidate of each kind does. A new kind is a row here, its effect (a file of [`pass`](crate::pass)), and a flag
 //! among the columns.
@@ -34,7 +34,7 @@ pub enum ActionKind {
     Resize,
 }
 
-/// Who may take an action.
+/// What may take an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakenBy {
     /// Policies, as a candidate or as what a candidate comes with; planners too.
@@ -66,7 +66,7 @@ pub struct ActionRow {
     pub name: &'static str,
     /// In a sentence: `needs preemption`.
     pub phrase: &'static str,
-    /// Who may take it.
+    /// What may take it.
     pub by: TakenBy,
     /// What turns it on.
     pub on: TurnedOn,
@@ -74,14 +74,14 @@ pub struct ActionRow {
     pub flag: Option<&'static str>,
     /// Whether running jobs lose their GPUs by it.
     pub stops: bool,
-    /// Whether a daemon carries it out on a real cluster; one that does not refuses who cannot do without.
+    /// Whether a daemon carries it out on a real cluster. If not, daemons refuse policies that cannot do without it.
     pub in_daemons: bool,
 }
 
 /// Turned on by itself, and off by default.
 const OFF: TurnedOn = TurnedOn::ByItself { is_default: false };
 
-/// A kind that policies may take, that needs nothing and stops nobody.
+/// A kind that policies may take, that needs nothing and stops no job.
 const fn plain(kind: ActionKind, name: &'static str, phrase: &'static str) -> ActionRow {
     ActionRow {
         kind,
@@ -95,7 +95,7 @@ const fn plain(kind: ActionKind, name: &'static str, phrase: &'static str) -> Ac
     }
 }
 
-/// All kinds, in the order in which readers are told of them; a kind's row is at its number.
+/// All kinds, in the order in which texts list them; a kind's row is at its number.
 pub const ACTIONS: [ActionRow; 8] = [
     ActionRow {
         on: TurnedOn::ByItself { is_default: true },
@@ -163,7 +163,7 @@ impl<'de> Deserialize<'de> for ActionKind {
 }
 
 impl ActionKind {
-    /// All kinds, in the order in which readers are told of them.
+    /// All kinds, in the order in which texts list them.
     pub const ALL: [ActionKind; ACTIONS.len()] = {
         let (mut all, mut at) = ([ActionKind::Reserve; ACTIONS.len()], 0);
         while at < ACTIONS.len() {
@@ -207,7 +207,7 @@ pub enum CandidateKind {
     Resize,
 }
 
-/// Whom a candidate is about.
+/// What a candidate is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
     /// No job.
@@ -241,7 +241,7 @@ pub struct CandidateRow {
     pub does: &'static str,
     /// The kind of action that has to be wanted for it to be offered; none where it always is.
     pub action: Option<ActionKind>,
-    /// Whom it is about.
+    /// What it is about.
     pub about: About,
     /// What a pass does.
     pub effect: Effect,
@@ -316,7 +316,7 @@ const _: () = {
     }
 };
 
-/// The words with which a candidate is told.
+/// The words that describe a candidate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
     /// The job's name.

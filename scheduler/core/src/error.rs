@@ -28,7 +28,7 @@ pub enum PolicyError {
     /// A policy of the caller's own failed; the caller knows why.
     #[error("a policy of the caller's own failed")]
     Foreign,
-    /// Somebody asked the work to end.
+    /// The user or the caller asked the work to end.
     #[error("the work was asked to end")]
     Stopped,
 }

@@ -1,11 +1,11 @@
-//! Guards: rules that hold whatever a policy says. Nobody waits for ever behind better scores, nobody is stopped again and again,
+//! Guards: rules that hold whatever a policy says. No job waits for ever behind better scores, no job is stopped again and again,
 //! and no tenant with waiting jobs is kept below its floor while others start.
 //!
 //! A guard narrows the candidates before the policy chooses among them, at the one place where policies choose
 //! (`choice_of` of [`policy`](crate::policy)), so training, evaluation and a daemon obey alike.
 //!
 //! # What is deliberately not here
-//! A promise of a start by some time: nobody knows when running jobs end. What holds is an order.
+//! A promise of a start by some time: when running jobs end is not known. What holds is an order.
 //!
 //! # Source
 //! Ageing against starvation: every text on operating systems. GPUs held back for the first job while others start only if they
@@ -85,8 +85,8 @@ impl Guards {
         }
     }
 
-    /// The tenant that is furthest below its floor, of those that some allowed candidate is about; among equals the first. With one
-    /// tenant there is nobody to come before.
+    /// The tenant that is furthest below its floor, of those that some allowed candidate is about; among equals the first. None
+    /// where there is only one tenant.
     #[must_use]
     pub fn first_below_floor(&self, cluster: &Cluster, set: &CandidateSet, allowed: u64) -> Option<TenantId> {
         let floor = self.tenant_floor.filter(|_| cluster.tenants().len() > 1)?;

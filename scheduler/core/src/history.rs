@@ -160,7 +160,7 @@ impl<Who: Ord + Clone> RunTimes<Who> {
         self
     }
 
-    /// Users of whom something is kept.
+    /// Number of users with kept run times.
     #[must_use]
     pub fn num_users(&self) -> usize {
         self.users.known.len()
@@ -394,7 +394,7 @@ mod tests {
         near(times.predict(&"ann", 1), 10.0);
         near(times.predict(&"bob", 1), 10.0); // As anyone with one GPU: 10, 20, 10; a quarter is 10.
         times.learn(&"ann", 2, 90.0);
-        times.learn(&"ann", 4, 90.0); // In the place of ann's single GPUs, and of everybody's.
+        times.learn(&"ann", 4, 90.0); // In the place of ann's single GPUs, and of all users'.
         near(times.predict(&"ann", 1), 90.0); // The last three of ann: 10, 2 x 90 and 4 x 90.
         near(times.predict(&"dan", 1), 90.0); // The last three of anyone: 2 x 30, 2 x 90 and 4 x 90; a quarter is 150.
         // However many come, no more is kept: 2 users with 3 groups each, 2 gangs, all.

@@ -66,14 +66,14 @@ pub trait Planner: Send {
         None
     }
 
-    /// Whether all plans until something happens (a job comes, ends or fails, a node changes) would change nothing, so that
-    /// nobody need wake it for them; asked after each plan. Whoever lets it rest and whoever wakes it all the same get the
-    /// same decisions. A planner that cannot tell says no.
+    /// Whether all plans until something happens (a job comes, ends or fails, a node changes) would change nothing, so that it
+    /// need not be woken for them; asked after each plan. A caller that wakes it all the same gets the same decisions. A planner
+    /// that cannot tell says no.
     fn rests(&self) -> bool {
         false
     }
 
-    /// Whether it places gangs of tasks ([`crate::Tasks`]), as whoever asks the cluster for a place does. A simulator refuses
+    /// Whether it places gangs of tasks ([`crate::Tasks`]), as planners that ask the cluster for a place do. A simulator refuses
     /// lists with such gangs for planners that share out single GPUs by themselves.
     fn places_tasks(&self) -> bool {
         true
@@ -124,7 +124,7 @@ impl<P: Policy> Planner for PolicyPlanner<P> {
 
     fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
         let tick = self.policy.needs().tick.filter(|tick| *tick > Time::ZERO)?;
-        // Between events nothing changes for a policy unless somebody waits and something runs.
+        // Between events nothing changes for a policy unless some job waits and some job runs.
         let waits = cluster.num_pending() > 0 && cluster.num_running() > 0;
         waits.then(|| cluster.now().next_multiple(tick))
     }

@@ -64,7 +64,7 @@ impl Needs {
         self.observation || !self.actions.intersection(READERS).is_empty()
     }
 
-    /// What a learned policy chooses among unless it is told to look at other sizes, cores or types.
+    /// What a learned policy chooses among unless its configuration adds other sizes, cores or types.
     #[must_use]
     pub const fn full() -> Needs {
         Needs {
@@ -231,7 +231,7 @@ impl CandidateConfig {
     }
 }
 
-/// What decides beside the scores, in one piece, so that whoever wraps a policy hands on all of it.
+/// What decides beside the scores, in one piece, so that a wrapper of a policy hands on all of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChoiceRule<'a> {
     /// Weights of features whose least sum comes first among candidates of equal score; none for what has no such order.
@@ -241,7 +241,7 @@ pub struct ChoiceRule<'a> {
     /// What may not be done, whatever the scores say.
     pub guards: Guards,
     /// Where *hold* would be chosen, or a start of a job where it runs slower than it could, an unopposed start is made instead
-    /// if there is one: on GPUs that nobody else wants (`unopposed.rs`).
+    /// if there is one: on GPUs that no other job wants (`unopposed.rs`).
     pub unopposed_starts: bool,
 }
 
@@ -265,7 +265,7 @@ pub trait Policy: Send {
         Needs::full()
     }
 
-    /// What decides beside the scores. Whoever has weights asks for the observation.
+    /// What decides beside the scores. A policy with key weights asks for the observation.
     fn choice_rule(&self) -> ChoiceRule<'_> {
         ChoiceRule::PLAIN
     }

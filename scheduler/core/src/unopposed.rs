@@ -1,20 +1,20 @@
-//! Unopposed starts: nobody else wants these GPUs. A policy that learned what to do where jobs wait keeps its habits on an almost
-//! empty cluster: a gang waits for a place that need not come, or is spread over racks to leave whole nodes to nobody. A policy that
-//! has to make unopposed starts does neither.
+//! Unopposed starts: no other job wants these GPUs. A policy that learned what to do where jobs wait keeps its habits on an
+//! almost empty cluster: a gang waits for a place that need not come, or is spread over racks to keep whole nodes free that no
+//! job needs. A policy that has to make unopposed starts does neither.
 //!
 //! A start is unopposed if
 //!
 //! 1. the job runs as fast there as it ever can: on its fastest GPU type, at a tightest place;
-//! 2. all other jobs that wait for that type could start beside it now, each at a tightest place. So it can be put before whatever
-//!    else would be done, and nobody who is there starts later or looser for it: of their schedules one that is best begins with it;
-//! 3. in the place of a hold, enough is left for who is yet to come: two fifths of the type's GPUs, or all of them within an hour.
-//!    For jobs that come one after the other it can pay to keep a long and wide gang waiting, which is what networks learned under
-//!    load.
+//! 2. all other jobs that wait for that type could start beside it now, each at a tightest place. So it can be put before all
+//!    else that would be done. No job that is there starts later or looser for it: one of their best schedules begins with it;
+//! 3. in the place of a hold, it leaves enough for jobs that are yet to come: two fifths of the type's GPUs stay free, or it is
+//!    believed to end within an hour. For jobs that come one after the other it can pay to keep a long and wide gang waiting,
+//!    which is what networks learned under load.
 //!
 //! # What is deliberately not here
-//! Waiting for a busy faster GPU type or for a tighter place, which may pay. Jobs that ask for more than whole GPUs, or for less, and
-//! elastic jobs, who could have another size: what they leave to others is not told by counts of GPUs, so nobody is unopposed among
-//! them.
+//! Waiting for a busy faster GPU type or for a tighter place, which may pay. Jobs that ask for more than whole GPUs, or for less,
+//! and elastic jobs, which could have another size: counts of GPUs do not show what they leave to others, so no start is
+//! unopposed among them.
 //!
 //! # Source
 //! Ours.
@@ -24,7 +24,7 @@ use crate::candidate::{Candidate, CandidateKind};
 use crate::cluster::{Cluster, FreeCounts, Kept, PlacementFacts, ShapeId, Slice};
 use crate::ids::{ClassId, GpuTypeId, JobId, TenantId};
 
-/// Share of a type's GPUs that is enough for who is yet to come.
+/// Share of a type's GPUs that is enough for jobs that are yet to come.
 ///
 /// # Source
 /// Chosen by simulation, as [`SHORT_S`]; lab/notes/suite.md has what it is worth.
@@ -47,7 +47,7 @@ pub(crate) enum InPlaceOf {
 pub(crate) struct Unopposed<'a>(&'a Cluster);
 
 impl<'a> Unopposed<'a> {
-    /// None where counts of free GPUs do not tell who can run beside whom.
+    /// None where counts of free GPUs do not show which jobs can run beside which.
     pub(crate) fn new(cluster: &'a Cluster) -> Option<Unopposed<'a>> {
         let capabilities = cluster.capabilities();
         let is_told = !(capabilities.consolidated || capabilities.can(ActionKind::MixTypes));

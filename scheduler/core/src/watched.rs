@@ -1,4 +1,4 @@
-//! A policy with somebody who sees what it scores.
+//! A policy with a visitor that sees what it scores.
 
 use crate::error::PolicyError;
 use crate::policy::{ChoiceRule, DecisionPoint, Needs, Policy};

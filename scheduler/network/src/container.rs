@@ -66,8 +66,9 @@ impl Container {
         files::replace(path, &temporary, |file| file.write_all(bytes)).map_err(Error::unwritten(path))
     }
 
-    /// Opens a file of one of these kinds: `kinds` are magics and the version of each that is read. What does not begin as
-    /// one costs eight bytes; no file costs more than its header before `Opened::read` is told how many numbers follow.
+    /// Opens a file of one of these kinds: `kinds` are magics and the version of each that is read. What does not begin as one
+    /// costs eight bytes; no file costs more than its header before the caller passes the number of numbers that follow to
+    /// `Opened::read`.
     ///
     /// # Errors
     /// An [`Error`] where it cannot be read, or where it is of another kind or version, or cut short in its header.
@@ -142,9 +143,9 @@ impl<'a, R: Read> Opened<'a, R> {
         })
     }
 
-    /// Reads the rest, which must not be longer than `num_lists_max` lists of `num_parameters` numbers, and verifies the checksum.
-    /// Whoever calls has worked out that number from what the header says of the network, and not from a count in it: no file
-    /// costs more than the largest network does.
+    /// Reads the rest, which must not be longer than `num_lists_max` lists of `num_parameters` numbers, and verifies the
+    /// checksum. The caller has worked out that number from what the header says of the network, and not from a count in it: no
+    /// file costs more than the largest network does.
     ///
     /// # Errors
     /// As [`Container::open`]; An [`Error`] where it is altered or too large.
@@ -179,7 +180,7 @@ impl<'a, R: Read> Opened<'a, R> {
     }
 }
 
-/// What is looked for in every header; whoever opened the file reads the rest.
+/// What is looked for in every header; the program that opened the file reads the rest.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Headed {

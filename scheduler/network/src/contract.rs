@@ -32,14 +32,14 @@ pub struct Contract {
     /// alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_type: bool,
-    /// Who decides while the queue is short, if not the network. Chosen by simulation (`pleach calibrate`).
+    /// What decides while the queue is short, if not the network. Chosen by simulation (`pleach calibrate`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standby: Option<Standby>,
-    /// Who decides where gangs are wide, if not the network.
+    /// What decides where gangs are wide, if not the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wide_gangs: Option<WideGangs>,
-    /// Whether it makes unopposed starts: where it would hold, or start a job slower than it could, and nobody else wants the GPUs
-    /// ([`ChoiceRule::unopposed_starts`](pleach_scheduler::policy::ChoiceRule::unopposed_starts)).
+    /// Whether it makes unopposed starts: where it would hold, or start a job slower than it could, and no other job wants the
+    /// GPUs ([`ChoiceRule::unopposed_starts`](pleach_scheduler::policy::ChoiceRule::unopposed_starts)).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unopposed_starts: bool,
 }

@@ -1,4 +1,4 @@
-//! Who decides in the place of a network: a heuristic while the queue is short, and one where gangs are wide.
+//! What decides in place of a network: a heuristic while the queue is short, and one where gangs are wide.
 
 use pleach_scheduler::Cluster;
 
@@ -15,7 +15,7 @@ pub(crate) struct Deputies {
     wide_gangs: Option<Wide>,
 }
 
-/// Who decides where gangs are wide.
+/// What decides where gangs are wide.
 #[derive(Clone, Debug)]
 struct Wide {
     policy: PriorPolicy,
@@ -56,12 +56,12 @@ impl Deputies {
         })
     }
 
-    /// Whether nobody ever decides in the network's place.
+    /// Whether the network decides always.
     pub(crate) fn is_none(&self) -> bool {
         self.standby.is_none() && self.wide_gangs.is_none()
     }
 
-    /// Who decides now, if not the network.
+    /// What decides now, if not the network.
     pub(crate) fn of(&mut self, cluster: &Cluster) -> Option<&mut PriorPolicy> {
         let wide = self.wide_gangs.as_mut().filter(|wide| wide.decides(cluster));
         let standby = self.standby.as_mut().filter(|(_, ratio)| {

@@ -88,8 +88,8 @@ fn widen(ranges: &mut [(f32, f32)], values: &[f32]) {
     }
 }
 
-/// Folds features that had one value into the biases of their layers. A network of operators stays as it is: which of its
-/// products is a bias of which feature nobody knows.
+/// Folds features that had one value into the biases of their layers. A network of operators stays as it is: it is not known
+/// which of its products is a bias of which feature.
 pub fn fold(layout: &Layout, parameters: &mut [f32], constants: &Constants) {
     if layout.graph.is_some() {
         return;
@@ -113,7 +113,7 @@ pub fn fold(layout: &Layout, parameters: &mut [f32], constants: &Constants) {
     }
 }
 
-/// A network at work, with somebody who notes what it sees.
+/// A network at work, with the ranges of the features that it sees.
 #[derive(Clone, Debug)]
 pub struct Watched {
     policy: LearnedPolicy,

@@ -234,8 +234,8 @@ impl Inference {
     }
 
     /// Writes one logit per candidate into `logits` `[n]` and returns the value in the head's own (normalised) unit, which is 0
-    /// for a network that has none. Without candidates the value is that of an empty set. Operators that fail give no numbers,
-    /// which everybody who decides refuses.
+    /// for a network that has none. Without candidates the value is that of an empty set. Operators that fail give NaN, which
+    /// every caller that decides refuses.
     pub fn forward(&self, row: DecisionRef<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
         match &self.kind {
             Kind::Set(network) => pulp::Arch::new().dispatch(ForwardPass {

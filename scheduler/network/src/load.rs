@@ -1,4 +1,4 @@
-//! A network in a file, told apart by its first byte: our own formats, or ONNX.
+//! A network in a file: in one of our own formats, or ONNX. Its first byte says which.
 
 use std::path::Path;
 

@@ -8,7 +8,7 @@
 //! f32 ...   parameters
 //! ```
 //!
-//! Whoever runs the network reads sizes, contract and parameters, and refuses a key of those that it does not know. The
+//! A program that runs the network reads sizes, contract and parameters, and refuses a key of those that it does not know. The
 //! provenance says where the network comes from, for people: keys of training in it may be renamed, added or taken out, and
 //! nothing here depends on them. There is no optimiser in the file: what resumes a training is the training checkpoint of the
 //! crate above.
@@ -194,8 +194,8 @@ impl TrainedNetwork {
             let reason = format!("{count} parameters in its header; the network has {fits}");
             return Err(Error::data(path, reason));
         }
-        // A training checkpoint also holds two lists of the optimiser, and one of whoever plays where that is another network, or
-        // what its learner remembers.
+        // A training checkpoint also holds two lists of the optimiser, and one of the network that plays where that is another,
+        // or what its learner remembers.
         let num_lists = if is_training { [3, 4] } else { [1, 1] };
         let memory = header.num_memory.min(MEMORY_MAX);
         let container = opened.read(fits, num_lists[1] + memory.div_ceil(fits.max(1)))?;

@@ -34,7 +34,7 @@ pub const LABORATORY: [&str; 38] = [
 const OVER_A_PIPE: &str = "Policies over a pipe are gone: pleach.evaluate and pleach.distill of Python take a function, a network of \
                            another program is an ONNX file, and a program of your own registers policies (docs/tutorials).";
 
-/// Who opens policies: heuristics, dealers, files and folders, and what else it was given.
+/// Opens policies: heuristics, dealers, files and folders, and what else it was given.
 #[derive(Clone, Copy, Debug)]
 pub struct Door {
     planners: &'static [&'static [Entry]],

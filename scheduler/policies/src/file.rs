@@ -1,4 +1,4 @@
-//! A policy in a file: a checkpoint, a tree, a formula or that of an index, told apart by what is in it.
+//! A policy in a file: a checkpoint, a tree, a formula or that of an index, recognised by what is in it.
 
 use pleach_scheduler::Problem;
 use pleach_scheduler::formula::ScoreFormula;
@@ -16,7 +16,7 @@ const MAKE_ANEW: &str = "Make it anew with this version: pleach train, pleach di
 const EXPORT_ANEW: &str = "Export it anew: docs/learning.md, A network of another program.";
 /// What to do about a file of another kind.
 const NO_POLICY: &str = "Lists of jobs are for --workload, settings for --config or --policy-config.";
-/// What to do about a tree that somebody wrote in.
+/// What to do about a tree that was edited by hand.
 const MEND_IT: &str = "Mend it there: docs/policy-file.md, Editing by hand.";
 
 const MEND_FORMULA: &str = "Mend it there: docs/formulas.md.";

@@ -49,7 +49,7 @@ pub fn label_and_place(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// By what a policy from a file can be told from others of its name: the last folders of its path, and its file where that has a
+/// What distinguishes a policy of a file from others of its name: the last folders of its path, and its file where that has a
 /// name of its own. `kind` comes after them, for one of several policies of a folder. Nothing for what has a label or is no file.
 pub(crate) fn words_of(text: &str, kind: Option<&str>) -> Vec<String> {
     let (label, place) = label_and_place(text);

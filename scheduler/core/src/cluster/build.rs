@@ -230,7 +230,7 @@ fn idle_tenant(tenant: &TenantSpec) -> Tenant {
     }
 }
 
-/// What pairs of classes cost each other; nothing, but checked, where nobody shares.
+/// What pairs of classes cost each other. Where jobs do not share GPUs the table is empty, but the pairs are checked.
 fn pairs(spec: &ClusterSpec, classes: &[ModelClass], sharing: Sharing) -> Result<PairTable, Problem> {
     if sharing == Sharing::Off {
         return PairTable::new(&spec.pairs, &[], &[]);

@@ -1,4 +1,4 @@
-//! What a scheduler decided, as complete records: whoever carries one out needs nothing else, and no table of the cluster.
+//! What a scheduler decided, as complete records: a program that carries one out needs nothing else, and no table of the cluster.
 //!
 //! The cluster journals every start, preemption and reservation in its order and hands them out with
 //! [`Cluster::take_decisions`](super::Cluster::take_decisions). A simulator follows them, a daemon sends them to its

@@ -11,8 +11,9 @@ use crate::cluster_spec::{ClusterSpec, ModelClass};
 use crate::ids::{ClassId, GpuTypeId, JobId, TenantId, Time};
 
 impl Cluster {
-    /// Equal at two times where a gang of whole GPUs that is not elastic would be placed alike on these types, and run as fast
-    /// there, with its links to itself. None where that depends on more: on who shares a GPU, or on other types.
+    /// A count that is equal at two times only where a gang of whole GPUs that is not elastic would be placed alike on these
+    /// types, and run as fast there, with its links to itself. None where that depends on more: on which jobs share a GPU, or on
+    /// other types.
     pub(crate) fn num_place_changes(&self, types: u64) -> Option<u64> {
         let is_more = self.facts.capabilities.sharing != Sharing::Off
             || self.facts.capabilities.can(ActionKind::MixTypes);
@@ -136,7 +137,7 @@ impl Cluster {
     pub fn shared_gpus(&self) -> impl Iterator<Item = (u32, &SharedGpu)> {
         self.places.shared.iter()
     }
-    /// Who has each GPU to itself, node by node; none for free and for shared ones.
+    /// The job that has each GPU to itself, node by node; none for free and for shared ones.
     #[must_use]
     pub fn gpus(&self) -> &[Option<JobId>] {
         &self.places.gpus
@@ -285,7 +286,7 @@ impl Cluster {
     pub fn num_decisions(&self) -> usize {
         self.jobs.decisions.len()
     }
-    /// The same themselves, in order, for whoever looks on and leaves them.
+    /// The same decisions themselves, in order, for a caller that reads them and does not take them.
     #[must_use]
     pub fn decisions(&self) -> &[Decision] {
         &self.jobs.decisions

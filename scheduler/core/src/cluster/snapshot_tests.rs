@@ -93,7 +93,7 @@ fn observation_of(cluster: &Cluster) -> (Vec<String>, Vec<u32>) {
     (candidates_of(cluster, pass.candidates()), bits)
 }
 
-/// All that is known of the jobs and of who shares GPUs, by the jobs' names and without the numbers of shapes.
+/// All that is known of the jobs and of which jobs share GPUs, by the jobs' names and without the numbers of shapes.
 fn rows_of(cluster: &Cluster) -> Vec<String> {
     let live = cluster
         .jobs

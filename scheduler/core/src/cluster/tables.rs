@@ -81,11 +81,11 @@ pub struct Node {
     pub gpu_type: GpuTypeId,
     /// Number of GPUs, 1 to 64.
     pub num_gpus: u32,
-    /// GPUs that nobody holds and that may be given away, as a bit mask.
+    /// GPUs that no job holds and that may be given away, as a bit mask.
     pub free: u64,
-    /// GPUs that nobody holds but that may not be given away, because the node is not up or they are kept, as a bit mask.
+    /// GPUs that no job holds but that may not be given away, because the node is not up or they are kept, as a bit mask.
     pub withheld: u64,
-    /// Those that are kept for a gang which has lost its other GPUs, as a bit mask; whoever keeps them knows for whom.
+    /// Those that are kept, say for a gang which has lost its other GPUs, as a bit mask; the caller knows for what.
     pub kept: u64,
     /// Row of its GPU 0 in the GPU table.
     pub first_gpu: u32,
@@ -165,7 +165,7 @@ impl Tenant {
 pub enum JobState {
     /// Waits for GPUs.
     Pending,
-    /// Waits for somebody to look after it, and is in no queue until then.
+    /// Waits for its user to look after it, and is in no queue until then.
     Held,
     /// Holds its gang.
     Running,
@@ -224,7 +224,7 @@ pub struct Job {
     pub gpu_type: GpuTypeId,
     /// Whether it runs as copies of itself in the present run.
     pub is_forked: bool,
-    /// Whether it is a lease: a job without end that no pass stops, ended by who holds it alone ([`Cluster::submit_lease`]).
+    /// Whether it is a lease: a job without end that no pass stops and that only its holder ends ([`Cluster::submit_lease`]).
     ///
     /// [`Cluster::submit_lease`]: super::Cluster::submit_lease
     pub is_lease: bool,
@@ -240,13 +240,13 @@ pub struct Job {
     pub added_s: f64,
     /// When it last began to run.
     pub run_start: Time,
-    /// Since when its rate has been what it is: its last start, or the last change among those who share its GPUs.
+    /// Since when its rate has been what it is: its last start, or the last change among the jobs that share its GPUs or links.
     pub rate_since: Time,
     /// When it first began to run.
     pub first_start: Option<Time>,
     /// Believed progress per second at its present placement, with its GPUs to itself.
     pub rate_alone: f64,
-    /// Believed progress per second at its present placement, beside whom it shares GPUs with.
+    /// Believed progress per second at its present placement, beside the jobs that share its GPUs and links.
     pub rate: f64,
     /// Start-up cost of the present run that was believed to be unpaid at [`Job::rate_since`], s.
     pub cost_left_s: f64,

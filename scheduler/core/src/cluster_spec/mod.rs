@@ -23,7 +23,7 @@ use crate::physics::mig::MigGpu;
 use crate::physics::storage::Storage;
 use crate::problem::Problem;
 
-/// A cluster: its hardware and who may use it.
+/// A cluster: its hardware and its tenants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterSpec {
@@ -42,7 +42,7 @@ pub struct ClusterSpec {
     /// with `preset` and some keys, or all keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<Fabric>,
-    /// The preset of links that stands for the site's, for whoever fills in what a list does not say; by itself it does nothing.
+    /// The preset of links that stands for the site's, for programs that complete a list; by itself it does nothing.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "preset")]
     pub site_fabric: Option<String>,
     /// The store that holds checkpoints; without, [`Storage::SHARED`].

@@ -1,10 +1,10 @@
 //! The columns of a decision: one line each, with what it is, what is known of it, and how it is read off the cluster.
 //!
 //! A line says: what it is about (a `row`, that is a candidate, or the `context`, that is the cluster and its queue), name, unit,
-//! range, scale; what it is among rows of each kind; how it moves where a job waits longer and where its estimate is shorter; who
-//! controls it; what it means; and who writes it. **Lines are only ever added at the end**: the number of a column is its line, and
-//! files, exports and views hold on to numbers and names. A line is never changed: another range or meaning is another column. The
-//! last line of a new column is all that it takes, and a fact that nobody has yet.
+//! range, scale; what it is among rows of each kind; how it moves where a job waits longer and where its estimate is shorter;
+//! whose choice it is; what it means; and which writer fills it. **Lines are only ever added at the end**: the number of a column
+//! is its line, and files, exports and views hold on to numbers and names. A line is never changed: another range or meaning is
+//! another column. A new column takes one line at the end and, where no fact gives its value yet, a new fact.
 //!
 //! # Writers
 //! `kind`: 1 in rows of its kind. `job`: once for each offered job, many jobs side by side. `rank`: share of the offered jobs with a
@@ -328,8 +328,8 @@ columns! {
             _ => 0.0,
         };
 
-    // In builds with debug assertions, and so in all tests, two more columns, which nobody reads: every golden, every file and the
-    // spaces of Python have to stay as they are without them. A column of one's own comes before them.
+    // In builds with debug assertions, and so in all tests, two more columns, which no policy reads: every golden, every file and
+    // the spaces of Python have to stay as they are without them. New columns of one's own come before them.
 
     #[cfg(debug_assertions)]
     row TestRow "test_row" [""] 0.0..1e4 Log(2.0), Varies(JOB), STILL, User,
@@ -438,7 +438,7 @@ const LAWS: [Law; 4] = [
         over: Id::WaitS as usize,
         under: Id::RemainingS as usize,
     },
-    // Nobody who waits has waited longer than the oldest who waits.
+    // No job has waited longer than the oldest that waits.
     Law::AtMost {
         least: Id::WaitS as usize,
         most: Id::OldestWaitS as usize,

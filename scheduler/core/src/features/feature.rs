@@ -59,26 +59,26 @@ pub fn log10_1p(x: f32) -> f32 {
     exponent as f32 * std::f32::consts::LOG10_2 + ln * std::f32::consts::LOG10_E
 }
 
-/// Who could make a feature another number: what a reader of a counterfactual wants to know first.
+/// What could change the number of a feature: what a reader of a counterfactual wants to know first.
 ///
 /// # Source
-/// The division is ours, *assumed*: a user chooses what is asked for and how long it is said to take, an operator sets quotas
-/// and grants, and nobody else turns a knob. After the actionable and the immutable features of algorithmic recourse (Ustun,
+/// The division is ours, *assumed*: a user chooses what is asked for and how long it is said to take, an operator sets quotas and
+/// grants, and nothing else is anyone's choice. After the actionable and the immutable features of algorithmic recourse (Ustun,
 /// Spangher and Liu, FAT*'19).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Control {
-    /// Whoever submits the job: its size, and the length that is believed of it.
+    /// The user who submits the job: its size, and the length that is believed of it.
     User,
-    /// Whoever runs the cluster: quotas, and what comes with a GPU.
+    /// The operator of the cluster: quotas, and what comes with a GPU.
     Operator,
-    /// Nobody: it grows by itself.
+    /// No person: it grows by itself.
     Time,
-    /// Nobody: it has happened.
+    /// No person: it has happened.
     History,
-    /// Nobody: which GPUs are free, and which jobs hold the others.
+    /// No person: which GPUs are free, and which jobs hold the others.
     Cluster,
-    /// Nobody: which other jobs wait.
+    /// No person: which other jobs wait.
     Queue,
     /// What the candidate is, or what belongs to all candidates: it cannot differ for this one alone.
     Fixed,
@@ -223,14 +223,14 @@ pub struct Feature {
     pub among: Among,
     /// How it moves under each [`Stimulus`]. Certificates rest on it: a wrong one makes them unsound.
     pub moves: [Relation; 3],
-    /// Who could make it another number.
+    /// What could change its number.
     pub control: Control,
     /// Whole numbers; so are flags.
     pub is_whole: bool,
 }
 
 impl Feature {
-    /// All that defines it for whoever reads it, as files have it: `candidate wait_s [s] 0 100000000 Log(6.0)`.
+    /// All that defines it, as files have it: `candidate wait_s [s] 0 100000000 Log(6.0)`.
     #[must_use]
     pub fn line(&self) -> String {
         let Feature {

@@ -95,9 +95,9 @@ pub fn delayed_backfill(name: &'static str, lens: Lens, patience: Patience) -> H
     })
 }
 
-/// Whether a job that waits can be offered something faster: on a faster type, or on this one in fewer nodes. A type that comes first
-/// by speed is offered for as long as it has free GPUs, so for another of the same speed nobody need wait, however few nodes that
-/// would take.
+/// Whether a job that waits can be offered something faster: on a faster type, or on this one in fewer nodes. A type that comes
+/// first by speed is offered for as long as it has free GPUs, so no job need wait for another type of the same speed, however few
+/// nodes that would take.
 fn may_be_better(cluster: &Cluster, id: JobId, facts: &PlacementFacts) -> bool {
     let class = cluster.job(id).request.class;
     let fewest_here = facts

@@ -1,4 +1,4 @@
-//! A heuristic that puts every candidate of a decision in order, for those who decide beside one or leave it to one.
+//! A heuristic that puts every candidate of a decision in order, for policies that decide beside one or leave decisions to it.
 
 use super::heuristic::Heuristic;
 use super::heuristic_of;

@@ -1,12 +1,11 @@
-//! Shortest job first at the sizes where GPUs do most, with running jobs that grow while nobody waits and shrink while somebody
-//! does.
+//! Shortest job first at the sizes where GPUs do most. Running jobs grow while no job waits, and shrink while one does.
 //!
 //! # Source
-//! Sizes by what the next GPUs add: Optimus (EuroSys'18). The two rules are ours: a job starts at the size, of half, all
-//! and twice what it asked for, at which a GPU does most; while nobody waits the running job that gains most grows, if it gains
-//! at least [`GAIN_MIN`] restarts; while somebody waits for whom that would do, a job gives half of its GPUs away whose last half
-//! does less than [`MARGIN_MIN`] of what GPUs do at its most efficient size. Where nobody may be resized this is shortest job
-//! first at the most efficient sizes.
+//! Sizes by what the next GPUs add: Optimus (EuroSys'18). The two rules are ours. A job starts at the size, of half, all and
+//! twice what it asked for, at which a GPU does most. While no job waits, the running job that gains most grows, if it gains at
+//! least [`GAIN_MIN`] restarts. While a job waits, a running job gives half of its GPUs away if that is enough for the waiting
+//! job and the given half does less than [`MARGIN_MIN`] of what GPUs do at its most efficient size. Where jobs cannot be resized
+//! this is shortest job first at the most efficient sizes.
 
 use super::heuristic::Heuristic;
 use super::rank::rank_rows;
@@ -57,8 +56,8 @@ pub(super) fn sjf_resize(name: &'static str) -> Heuristic {
     })
 }
 
-/// GPUs that the shortest waiting job lacks on half of what it asked for, if it is elastic, or on all of it; none where nobody
-/// waits.
+/// GPUs that the shortest waiting job within its quota lacks on half of what it asked for, if it is elastic, or on all of it, at
+/// least 1; none where no such job waits.
 fn short_of(cluster: &Cluster) -> Option<u32> {
     let mut first = Vec::new();
     let has_room = |demand: &Demand| cluster.has_room(*demand);
@@ -83,8 +82,8 @@ fn gain_s(cluster: &Cluster, candidate: &Candidate, id: JobId) -> Option<f64> {
     pays.then_some(gain_s)
 }
 
-/// What the last half of a job's GPUs does less than GPUs at its most efficient size, as a part of that; none where the job needs
-/// it, or it would not do for whom it is.
+/// By how much the last half of a job's GPUs does less than GPUs at its most efficient size, as a part of that; none where the
+/// job needs it, or it would not be enough for the waiting job.
 fn spared(cluster: &Cluster, candidate: &Candidate, id: JobId, num_gpus: u32) -> Option<f64> {
     let (job, facts) = (cluster.job(id), candidate.facts?);
     let given = job.num_held.saturating_sub(facts.num_gpus);

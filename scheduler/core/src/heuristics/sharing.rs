@@ -19,7 +19,7 @@ use crate::policy::Needs;
 /// Shortest jobs that are looked at for a place beside another.
 const HEADS: usize = 4;
 
-/// Shortest job first; who does not fit goes beside a running job where the pair test says so.
+/// Shortest job first; a job that does not fit goes beside a running job where the pair test says so.
 pub(super) fn sjf_share(name: &'static str) -> Heuristic {
     let needs = Needs {
         heads: HEADS,

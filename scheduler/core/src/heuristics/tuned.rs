@@ -2,8 +2,8 @@
 //!
 //! # Source
 //! Synergy (OSDI'22): the optimistic profile says the least CPU and memory with which a job runs fastest; GREEDY gives the first
-//! job of the queue that share where it can be had, and TUNE what was asked for where it cannot. Deviations: a policy cannot
-//! take back what running jobs have, so nothing is tuned afterwards, and who fits with neither waits.
+//! job of the queue that share where it can be had, and TUNE what was asked for where it cannot. Deviations: a policy cannot take
+//! back what running jobs have, so nothing is tuned afterwards, and a job that fits with neither waits.
 
 use super::heuristic::Heuristic;
 use super::rank::{rank_rows, start_alone};

@@ -1,5 +1,5 @@
-//! What a pass found out and need not find out again: starts and fits of jobs that ask for the same, response ratios while
-//! time stands still, and whom a reservation lets through.
+//! What a pass found out and need not find out again: starts and fits of jobs that ask for the same, response ratios while time
+//! stands still, and which jobs a reservation lets through.
 //!
 //! All of it is forgotten rather than mended: starts and fits with every enumeration, the ratios when a pass opens or time goes
 //! on, the verdicts with every look at the queue. Only where a pass always sees the same cluster, as in a simulation, starts are

@@ -132,13 +132,13 @@ pub(crate) fn enumerate(
             if offered(ActionKind::Reserve) && reservation.is_none() {
                 push_reserve(cluster, *job, *heads, (ends, known), set);
             }
-            // Victims give way to the first jobs of the queue; with GPUs held back for another, nobody is stopped.
+            // Victims give way to the first jobs of the queue; with GPUs held back for another job, no job is stopped.
             if offered(ActionKind::Preempt) && reservation.is_none() {
                 push_preempts(cluster, needs, *job, *heads, (stoppable, overs), set);
             }
         }
     }
-    // They are the first to be cut: under a long queue nobody is resized.
+    // Resizes are the first to be cut: under a long queue no job is resized.
     if resizes && set.rows.len() < MAX_CANDIDATES {
         resize::push_resizes(cluster, needs, set);
     }

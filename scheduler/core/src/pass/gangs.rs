@@ -1,8 +1,8 @@
 //! The gangs that a job can start as: what it asked for and, where the policy wants to choose, half and twice as many GPUs for
 //! an elastic job, or the least CPU and memory with which its class runs fastest.
 //!
-//! Only new runs: nobody who runs is resized. Other sizes come with the CPU and memory per GPU that was asked for, other
-//! shares with the size that was asked for.
+//! Only new runs: no running job is resized. Other sizes come with the CPU and memory per GPU that was asked for, other shares
+//! with the size that was asked for.
 
 use smallvec::SmallVec;
 

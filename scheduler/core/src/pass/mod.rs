@@ -170,8 +170,7 @@ impl Pass {
         self.enumerate(cluster, needs)
     }
 
-    /// The present decision point with its observation, for whoever decides outside; the needs of the pass
-    /// must ask for it.
+    /// The present decision point with its observation, for a caller that decides itself; the needs of the pass must ask for it.
     pub fn observe(&mut self, cluster: &Cluster) -> &Observation {
         self.observation
             .fill(cluster, &self.set, self.reservation.as_ref());
@@ -313,7 +312,7 @@ mod tests {
                     cluster.believe_speed(ClassId(0), GpuTypeId(0), speed);
                 }
                 let mut state = pass.open(&cluster, &needs);
-                // A pass of preemptions ends by itself, for nobody who started in it is stopped.
+                // A pass of preemptions ends by itself, because no job that started in it is stopped.
                 while state == PassState::Open {
                     scratch.forget();
                     enumerate(&cluster, &needs, pass.reservation(), &mut scratch, &mut set);

@@ -31,9 +31,9 @@ enum Newcomer {
     ServedLess { class: u8 },
 }
 
-/// Running jobs of each type in the two orders in which they would be stopped, gathered only as far as somebody looks, and
-/// remembered while decisions are taken at one instant: a job that they stop or start is no victim any more, and where jobs
-/// do not share GPUs nothing is said here of others changes.
+/// Running jobs of each type in the two orders in which they would be stopped. They are gathered only as far as a search goes,
+/// and remembered while decisions are taken at one instant: a job that these stop or start is no victim any more, and where jobs
+/// do not share GPUs nothing that is said here of other jobs changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stoppable {
     types: Vec<StoppableOfType>,
@@ -54,8 +54,8 @@ struct StoppableOfType {
 #[derive(Clone, Copy, Debug)]
 struct Running {
     job: JobId,
-    /// GPUs that are free for others then; 0 if it may not be stopped, which no lease may nor who started at this instant. Where
-    /// jobs may share GPUs it is asked again whether all of them are.
+    /// GPUs that are free for others then; 0 if it gives back no whole GPUs or may not be stopped, which a lease may not, nor a
+    /// job that started at this instant. Where jobs may share GPUs, whether all of them become free is checked later.
     num_given: u32,
 }
 
@@ -109,8 +109,8 @@ impl Stoppable {
 
     /// The cluster has changed at the same instant.
     pub(super) fn changed(&mut self, cluster: &Cluster) {
-        // Neighbours end at another time than before; and where free GPUs can be scattered, whom a gang would stop first
-        // matters even if nobody need be stopped.
+        // Neighbours end at another time than before. Where free GPUs can be scattered, it matters which jobs a gang would stop
+        // first even if none need be stopped.
         if cluster.may_share() || cluster.capabilities().consolidated {
             self.forget_ends();
         }
@@ -375,8 +375,8 @@ pub(super) fn push_preempts(
     let (first, ask, now) = (set.rows.len(), Ask::of(cluster, job), cluster.now());
     let own_end_s = row.remaining_s_at(now) / cluster.class(class).speed[kind.index()];
     let served_class = service_class(row.attained_gpu_s_at(now));
-    // Where all restarts cost the same, the jobs that end last are the same for whoever comes: they are looked for once,
-    // and each newcomer need only ask whether it ends before the first of them.
+    // Where all restarts cost the same, the jobs that end last are the same for every newcomer: they are looked for once, and
+    // each newcomer need only ask whether it ends before the first of them.
     let uniform = cluster.restarts_cost_the_same();
     for (lens, newcomer) in [
         (

@@ -20,7 +20,7 @@ pub(super) struct Scan {
     buffer: Vec<Waiting>,
     /// First jobs of one demand that a reservation lets through, in each order that is kept.
     let_through: [Vec<Row>; 3],
-    /// Orders under which a tenant's first job has no room; empty where that blocks nobody. `[tenant]`
+    /// Orders under which a tenant's first job has no room; empty where that blocks no job. `[tenant]`
     blocked: Vec<LensSet>,
     /// The open demands of one order, less those of blocked tenants.
     unblocked: Vec<Open>,
@@ -36,7 +36,7 @@ struct Open {
     fits: bool,
 }
 
-/// The lists of one lens, and who is never a head.
+/// The lists of one lens, and the job that is never a head.
 struct Lists<'a> {
     heads: &'a mut TopK,
     fitting: &'a mut TopK,

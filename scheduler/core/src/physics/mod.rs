@@ -1,8 +1,8 @@
 //! The physics of a GPU cluster: what a job's speed is made of, and what moving it costs.
 //!
-//! A production scheduler believes in the same physics as the simulator, so it lives here and not in the crate above.
-//! Every file is one factor: plain data that can be written in a configuration file, `validate`d once, and then
-//! evaluated without an allocation. No file knows of jobs, nodes or clocks; whoever owns those asks with numbers.
+//! A production scheduler believes in the same physics as the simulator, so it lives here and not in the crate above. Every file
+//! is one factor: plain data that can be written in a configuration file, `validate`d once, and then evaluated without an
+//! allocation. No file knows of jobs, nodes or clocks; callers that own those ask with numbers.
 //!
 //! # The product
 //! The rate of a job on a placement, relative to the job alone on the reference GPU at its tightest placement, is

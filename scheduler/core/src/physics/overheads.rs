@@ -239,7 +239,7 @@ impl ByStateSize {
     }
 }
 
-/// A restart stage by stage, where nobody else loads.
+/// A restart stage by stage, where no other job loads.
 fn by_class_s(job: Moved) -> f64 {
     let load_s = job.storage.load_s(job.state_bytes / 1e9, job.num_gpus, 1);
     CONTAINER_S + connect_s(job.num_gpus) + job.warm_up_s + load_s

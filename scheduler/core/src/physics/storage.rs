@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_store_is_divided_among_those_who_load_and_a_small_gang_is_its_own_limit() {
         let store = Storage::SHARED;
-        // 100 GB on 200 GPUs: 50 GB/s alone, 12.5 of four; on 4 GPUs 2 GB/s whoever else loads.
+        // 100 GB on 200 GPUs: 50 GB/s alone, 12.5 of four; on 4 GPUs 2 GB/s, whether others load or not.
         assert_eq!(store.load_s(100.0, 200, 1), 3.0 + 2.0);
         assert_eq!(store.load_s(100.0, 200, 4), 3.0 + 8.0);
         assert_eq!(store.load_s(100.0, 4, 4), 3.0 + 50.0);

@@ -60,7 +60,7 @@ fn nearly_all_results_are_those_of_the_c_library_and_none_is_further_off_than_a_
     assert!(num_same > NUM - NUM / 50, "{num_same}");
 }
 
-/// The promise itself: whoever computes them gets these bits. A digest of 600,000 results, first minted with the module.
+/// The promise itself: every machine computes these bits. A digest of 600,000 results, first made with the module.
 #[test]
 fn results_have_the_bits_that_they_have_on_other_machines() {
     let mut digest = 1_u64;

@@ -4,7 +4,7 @@
 //! hash, and no name leads out of it. The tree is read from the very bytes that were hashed. `docs/policy-file.md` describes it.
 //!
 //! # What is deliberately not here
-//! A signature. A manifest tells damage and mixed versions, not malice: who may write the folder may write the manifest.
+//! A signature. A manifest shows damage and mixed versions, not malice: anyone who may write the folder may write the manifest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -171,7 +171,7 @@ impl Bundle {
     }
 }
 
-/// What can be told of a manifest alone.
+/// Checks what a manifest alone can show.
 fn check(manifest: &Manifest) -> Result<(), BundleError> {
     let fail = |reason: String| Err(BundleError::Manifest(reason));
     if manifest.format != BUNDLE_FORMAT {

@@ -25,7 +25,7 @@ pub enum Property {
         /// s
         at_most_s: f32,
     },
-    /// Starting a job is never in a worse tier than holding, so nobody who could start waits for nothing.
+    /// Starting a job is never in a worse tier than holding, so no job that could start waits for nothing.
     StartsBeforeHolding,
     /// Scores of candidates lie between the least and the largest of the leaves that one can come to.
     ScoresWithin {

@@ -1,10 +1,10 @@
 //! Proving and refuting properties of a tree, exactly, by looking at all leaves or pairs of leaves.
 //!
-//! A property that a pair of candidates could break is broken by some pair of leaves, the better one after the worse. For each such
-//! pair the boxes of the leaves are cut to what two candidates as the property means them could have; where one is empty, that
-//! pair breaks nothing. All pairs empty: *proved*. Else a pair of rows is made from what is left, walked down the tree, and shown
-//! as the *witness*. Where the boxes are not empty and no such rows are found, or only where something moves of which nobody knows
-//! how, the property stays *open*, and says so.
+//! A property that a pair of candidates could break is broken by some pair of leaves, the better one after the worse. For each
+//! such pair the boxes of the leaves are cut to what two candidates as the property means them could have; where one is empty,
+//! that pair breaks nothing. All pairs empty: *proved*. Else a pair of rows is made from what is left, walked down the tree, and
+//! shown as the *witness*. The property stays *open*, and says so, where the boxes are not empty and no such rows are found, or
+//! only rows that differ in a feature of which it is unknown how it moves.
 //!
 //! # What is deliberately not here
 //! No property of the whole schedule (that no job starves, say): a tree ranks the candidates of a moment, and what follows from
@@ -21,7 +21,7 @@ use crate::features::decision::Id;
 use crate::features::{FeatureSchema, Group, Law, Relation, Stimulus};
 use crate::key_weight::weighted_sum;
 
-/// Waiting times that are asked about if nobody says which, s: a day against an hour. *Assumed*.
+/// Waiting times that are checked if none are given, s: a day against an hour. *Assumed*.
 const OUTRANKS: Property = Property::WaitingOutranks {
     at_least_s: 86_400.0,
     at_most_s: 3_600.0,

@@ -45,7 +45,7 @@ pub(super) fn fallback(name: &str) -> Result<(), TreeError> {
 /// Most that can be said of GPU types.
 const TYPES_MAX: u32 = 64;
 
-/// Refuses a number of GPU types that is out of range, and one for which nobody stands in.
+/// Refuses a number of GPU types that is out of range, and any number in a tree without a fallback.
 pub(super) fn gpu_types_max(most: u32, fallback: Option<&str>) -> Result<(), TreeError> {
     let allowed = match fallback {
         _ if !(1..=TYPES_MAX).contains(&most) => format!("1 to {TYPES_MAX}"),
@@ -59,7 +59,7 @@ pub(super) fn gpu_types_max(most: u32, fallback: Option<&str>) -> Result<(), Tre
     })
 }
 
-/// Refuses weights that order nothing or that nobody could read; returns them in the order of the features.
+/// Refuses weights that order nothing, and more of them than a reader can follow; returns them in the order of the features.
 pub(super) fn key_weights(schema: &FeatureSchema, terms: &[KeyWeight]) -> Result<Vec<KeyWeight>, TreeError> {
     let fail = |term, reason| Err(TreeError::Key { term, reason });
     if terms.len() > MAX_KEY_WEIGHTS {

@@ -39,7 +39,7 @@ pub struct Contrast {
     pub parting: Option<Parting>,
     /// What decides where the tiers are the same, with both values.
     pub key: Option<String>,
-    /// Who decides here in the tree's place, and why; the tiers then decide nothing.
+    /// What decides here in place of the tree, and why; the tiers then decide nothing.
     pub aside: Option<String>,
     /// Why a guard does not allow the other, whatever the tiers say.
     pub guard: Option<String>,

@@ -58,7 +58,7 @@ pub struct Change {
     pub to: String,
     /// The two as numbers, in its unit.
     pub raw: (f64, f64),
-    /// Who could make it so.
+    /// What could change it.
     pub control: Control,
 }
 

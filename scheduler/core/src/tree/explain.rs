@@ -45,8 +45,8 @@ impl Condition {
 pub struct Explanation {
     /// What the candidate does.
     pub action: String,
-    /// Who decides here in the tree's place, and why; none where the tree decides. Where somebody does, the tree's leaf and
-    /// tiers decide nothing: the path and the key are empty and nobody is counted.
+    /// What decides here in place of the tree, and why; none where the tree decides. Where the tree does not decide, its leaf and
+    /// tiers decide nothing: the path and the key are empty and no candidate is counted.
     pub aside: Option<String>,
     /// Id of the leaf.
     pub leaf: u32,

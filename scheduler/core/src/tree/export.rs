@@ -7,7 +7,7 @@
 //! same values in these. *Hold*, which is about no job, has no key and comes last of its tier: the caller's part, as is the tie key.
 //!
 //! # What is deliberately not here
-//! Features: who runs an export fills the row as `pleach policies --features` says.
+//! Features: the program that runs an export fills the row as `pleach policies --features` says.
 
 use std::fmt::Write as _;
 

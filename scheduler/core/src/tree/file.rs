@@ -410,8 +410,7 @@ impl Tree {
         Tree::from_json(&text)
     }
 
-    /// Writes the policy file: to a temporary name beside it, synced, then renamed, so that nobody ever reads half a
-    /// policy.
+    /// Writes the policy file: to a temporary name beside it, synced, then renamed, so that no program ever reads half a policy.
     ///
     /// # Errors
     /// [`TreeError::Io`] where the system refuses.

@@ -1,9 +1,9 @@
 //! Golden vectors: rows that follow from the tree by a stated rule, and a hash of what the tree says of them.
 //!
-//! Whoever runs a tree elsewhere (an export, another processor, another language) makes the same rows, walks them, and compares
-//! one hash. The rows are where trees part: every threshold met exactly, missed by one bit on either side, on the way to its own
-//! split. A file holds the rule, the number of rows and the hash, because the rows themselves would be larger than all else.
-//! `docs/policy-file.md` states the rule in full; a change of the rule is another number.
+//! A program that runs a tree elsewhere (an export, another processor, another language) makes the same rows, walks them, and
+//! compares one hash. The rows are where trees part: every threshold met exactly, missed by one bit on either side, on the way to
+//! its own split. A file holds the rule, the number of rows and the hash, because the rows themselves would be larger than all
+//! else. `docs/policy-file.md` states the rule in full; a change of the rule is another number.
 
 use sha2::{Digest, Sha256};
 

@@ -222,7 +222,7 @@ proptest! {
         }
     }
 
-    /// With estimates that hold, nobody stopped and no quotas, the time at which the first overdue job could start never moves back.
+    /// With estimates that hold, no preemption and no quotas, the first overdue job's possible start never moves back.
     #[test]
     fn an_overdue_job_is_never_delayed_by_what_comes_after_it(
         cut in 1.0..2e4_f32,

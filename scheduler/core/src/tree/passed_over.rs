@@ -204,7 +204,7 @@ mod tests {
         let mut found = keys(&why);
         found.sort();
         assert_eq!(found, of_trees);
-        // Who has no conditions gives scores, and who has no candidate a reason.
+        // A policy without conditions gives scores; a job without a candidate gives a reason.
         let scored = PassedOver::scored("job 17 starts".into(), -6.5, -2.0);
         assert_eq!(
             scored.to_string(),

@@ -9,7 +9,7 @@ use super::{Node, Tree};
 use crate::features::RowKind;
 
 impl Tree {
-    /// The kinds of rows that it chooses among, in the order in which readers are told of them: those about a job first.
+    /// The kinds of rows that it chooses among, in the order in which texts list them: those about a job first.
     pub(super) fn kinds_of_rows(&self) -> impl Iterator<Item = usize> + use<> {
         let (schema, actions) = (self.schema(), self.meta().needs.actions);
         let all = move || 0..schema.kinds.len();

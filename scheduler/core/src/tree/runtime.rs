@@ -186,7 +186,7 @@ impl Scorer for FlatTree {
 pub struct TreePolicy {
     tree: Tree,
     flat: FlatTree,
-    /// Who decides on clusters that are left to the fallback.
+    /// What decides on clusters that are left to the fallback.
     ranking: Option<Ranking>,
     /// Columns that it asks for.
     columns: ColumnSet,

@@ -105,7 +105,7 @@ fn split(name: &str, raw: f32, left: u32, right: u32) -> Node {
     }
 }
 
-/// Renewals first where little is left, then who waited.
+/// Renewals first where little is left, then leases that waited.
 fn by_left() -> Tree {
     let nodes = [
         split("is_renew", 0.5, 1, 2),

@@ -28,9 +28,9 @@ const DECISIONS: (u64, u64) = (100, 1 << 53);
 const STEPS: usize = 20;
 /// Fewest and most decisions of a window.
 pub const WINDOW_DECISIONS: (u32, u32) = (100, 1_000_000);
-/// Decisions of a window unless somebody says otherwise; `docs/distilling.md`, *Drift*, says why.
+/// Decisions of a window by default; `docs/distilling.md`, *Drift*, says why.
 pub const WINDOW_DEFAULT: u32 = 5_000;
-/// Index above which a window has drifted unless somebody says otherwise; as [`WINDOW_DEFAULT`].
+/// Index above which a window has drifted by default; as [`WINDOW_DEFAULT`].
 pub const PSI_LIMIT_DEFAULT: f64 = 1.0;
 
 /// How often candidates ended in each leaf.

@@ -1,4 +1,4 @@
-//! Unopposed starts, worked by hand: who starts although the policy would rather hold, and who may still be waited for.
+//! Unopposed starts, worked by hand: which jobs start although the policy would rather hold, and for which it may still wait.
 
 use crate::candidate::{Candidate, CandidateKind};
 use crate::cluster::tests::{cluster_of, submit};

@@ -164,7 +164,7 @@ impl Reader {
         }
     }
 
-    /// An input beside rows and context: the mask, all ones, for whoever is shown here is admissible.
+    /// An input beside rows and context: the mask, all ones, because every candidate that is shown here is admissible.
     fn further_input(&mut self, input: &ValueInfoProto) -> Result<(), Error> {
         let name = input.name.as_deref().unwrap_or_default();
         if self.values.contains_key(name) {

@@ -106,7 +106,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Checks which GPUs a run has, apart from who else has them: the type that sets its pace, and their number.
+    /// Checks the GPUs of a run, whichever other jobs hold them: their number, and the type that sets its pace.
     fn check_slices(
         &self,
         id: JobId,

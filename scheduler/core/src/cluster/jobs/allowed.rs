@@ -68,7 +68,7 @@ impl Cluster {
         self.jobs.allowed.allow(set, node)
     }
 
-    /// The sets that were told.
+    /// The sets that [`Cluster::allow`] has made.
     #[must_use]
     pub fn allowed(&self) -> &AllowedSets {
         &self.jobs.allowed

@@ -195,7 +195,7 @@ impl Cluster {
         self.enqueue(id);
     }
 
-    /// A pending job leaves the queue until it is [let go](Cluster::let_go): somebody has to look after it first.
+    /// A pending job leaves the queue until it is [let go](Cluster::let_go): its user has to look after it first.
     ///
     /// # Panics
     /// If the job does not wait.

@@ -33,7 +33,7 @@ pub(crate) fn has_passed_first_class(attained_gpu_s: f64) -> bool {
 /// What a group of pending jobs asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Demand {
-    /// Who asks.
+    /// The tenant that asks.
     pub tenant: TenantId,
     /// Gang size.
     pub num_gpus: u32,

@@ -110,7 +110,7 @@ impl JobRecord {
         )
     }
 
-    /// Checks all that can be told without a cluster, but for the clock.
+    /// Checks all that can be checked without a cluster, apart from its clock.
     pub(in crate::cluster) fn validate(&self, now: Time) -> Result<(), Problem> {
         let run = self.run.as_ref();
         let amounts = [

@@ -40,8 +40,8 @@ impl Cluster {
         Ok(id)
     }
 
-    /// Adds a lease: a pending job that runs, once it is started, until whoever holds it ends it ([`Cluster::finish`]). No pass
-    /// takes its GPUs, and it is believed to go on for ever.
+    /// Adds a lease: a pending job that runs, once it is started, until its holder ends it ([`Cluster::finish`]). No pass takes
+    /// its GPUs, and it is believed to go on for ever.
     ///
     /// # Errors
     /// As [`Cluster::submit`].

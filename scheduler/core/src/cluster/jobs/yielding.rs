@@ -1,4 +1,4 @@
-//! Who yields where a lease needs GPUs and too few are free: the jobs whose stop loses least, GPU·s.
+//! Which jobs yield where a lease needs GPUs and too few are free: those whose stop loses least, GPU·s.
 //!
 //! A stop loses what the job did since its last checkpoint, where it is not given the time to save, and the next restart, less what
 //! the present one had still to pay, all of it times the GPUs of the gang: taking one GPU stops all of them. Of equals the one that
@@ -84,7 +84,7 @@ impl Cluster {
         Some(Room { placement, stopped })
     }
 
-    /// As [`Cluster::find_room`], and the jobs are stopped: all of them, or nobody where there is no room.
+    /// As [`Cluster::find_room`], and stops the jobs: all of them, or none where there is no room.
     pub fn make_room(&mut self, demand: Demand, may_stop: &dyn Fn(JobId) -> bool) -> Option<Room> {
         let room = self.find_room(demand, may_stop)?;
         room.stopped.iter().for_each(|(id, _)| self.preempt(*id));
@@ -115,8 +115,8 @@ impl Cluster {
         is_placed.then(|| Placement::from_slice(&slices))
     }
 
-    /// Jobs that may be stopped, in the order in which they yield: those that lose least first. Leases never are, nor who shares
-    /// GPUs.
+    /// Jobs that may be stopped, in the order in which they yield: those that lose least first. Neither leases nor jobs that
+    /// share GPUs are among them.
     #[must_use]
     pub fn yielding(&self, may_stop: &dyn Fn(JobId) -> bool) -> Vec<Yielding> {
         let can = |id: &JobId| {
@@ -185,8 +185,8 @@ struct Give {
     spare: Spare,
 }
 
-/// Who gives so many GPUs at the least loss, as a bit mask, and that loss: of at most 64 jobs. Of equal losses the one that comes
-/// first in the order.
+/// The jobs that give so many GPUs at the least loss, as a bit mask, and that loss: of at most 64 jobs. Of equal losses, the
+/// choice that comes first in the order.
 fn cheapest(gives: &[Give], need: usize) -> Option<(f64, u64)> {
     let mut least: Vec<Option<(f64, u64)>> = vec![None; need + 1];
     least[0] = Some((0.0, 0));

@@ -1,4 +1,4 @@
-//! Who yields, held to all subsets of the jobs that run, and to amounts worked by hand.
+//! Which jobs yield, checked against all subsets of the jobs that run, and against amounts worked by hand.
 
 use proptest::prelude::*;
 
@@ -259,8 +259,8 @@ fn leases_and_nodes_that_take_no_jobs_make_room_for_nobody() {
     assert_eq!(tables.num_running(), before);
 }
 
-/// A node of 6 GPUs and 16 cores runs a job of one GPU with 8 cores and one with 6. GPUs are free: for these alone nobody would be
-/// stopped.
+/// A node of 6 GPUs and 16 cores runs a job of one GPU with 8 cores and one with 6. Enough GPUs are free, so a job is stopped for
+/// cores alone.
 #[test]
 fn a_node_that_lacks_cpus_alone_is_made_room_for_on() {
     let mut cluster = cluster_with_hosts(1);

@@ -1,7 +1,8 @@
 //! Nodes that are held for a gang which is to start later, and where others may go beside it.
 //!
-//! A job that is still there when the gang starts may take of a held node what the gang leaves of it, in GPUs, CPU and host memory;
-//! of every other node all that is free. A share of a GPU counts as a GPU there: which GPUs of a node are free later is not told.
+//! A job that is still there when the gang starts may take of a held node what the gang leaves of it, in GPUs, CPU and host
+//! memory; of every other node all that is free. A share of a GPU counts as a GPU there: it is not known which GPUs of a node are
+//! free later.
 
 use crate::cluster::jobs::queue::Demand;
 use crate::cluster::jobs::shape::{Shape, ShapeId};

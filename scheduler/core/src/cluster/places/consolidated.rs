@@ -42,7 +42,7 @@ impl Cluster {
         true
     }
 
-    /// The largest gang that a type can hold while nobody else runs, on those of its nodes that count.
+    /// The largest gang that a type can hold while no other job runs, on those of its nodes that count.
     pub(in crate::cluster) fn gang_max(
         &self,
         kind: GpuTypeId,

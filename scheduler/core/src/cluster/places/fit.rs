@@ -137,7 +137,7 @@ impl Cluster {
         }
     }
 
-    /// Whether a request could run if nobody else did, on the nodes that are up and on one GPU type.
+    /// Whether a request could run if no other job did, on the nodes that are up and on one GPU type.
     #[must_use]
     pub fn could_run(&self, request: &Submission) -> bool {
         let Some(class_types) = self.facts.class_types.get(request.class.index()) else {

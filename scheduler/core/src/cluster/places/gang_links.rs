@@ -67,7 +67,7 @@ impl Cluster {
         among(&links.fabric, step, lay.alone, links.share(&lay.wants))
     }
 
-    /// The same on a placement that it may get, beside those who use its links now, itself apart.
+    /// The same on a placement that it may get, beside the other gangs that use its links now.
     pub(in crate::cluster) fn link_speed_at(&self, id: JobId, placement: &[Slice]) -> f64 {
         let Some((links, step)) = self.links_of_placed(id, placement) else {
             return 1.0;
@@ -85,7 +85,7 @@ impl Cluster {
         among(&links.fabric, step, at.alone, shares.fold(1.0, f64::min))
     }
 
-    /// A gang comes to its links, or leaves them. Writes who has another share of one now, itself apart.
+    /// Adds a gang to its links, or removes it. Writes to `touched` the other gangs whose share of a link has changed.
     pub(in crate::cluster) fn load_links(
         &mut self,
         id: JobId,
@@ -116,7 +116,7 @@ impl Cluster {
         }
     }
 
-    /// Who uses a link of this running gang, itself apart.
+    /// Writes the other gangs that use a link of this running gang.
     pub(in crate::cluster) fn on_links_of(&self, id: JobId, others: &mut Vec<JobId>) {
         let Some((links, _)) = self.links_of(id) else {
             return;

@@ -142,7 +142,7 @@ fn two_gangs_that_share_a_spine_halve_it_and_get_it_back() {
     // 10 of 100 s are done; the rest takes longer by the same factor.
     let finish_s = cluster.job(first).expected_finish.as_secs_f64();
     assert!((finish_s - (10.0 + 90.0 / among)).abs() < 1e-5, "{finish_s}");
-    // Who stays in a rack takes no part of its uplinks.
+    // A gang that stays in a rack takes no part of its uplinks.
     let inside = start(&mut cluster, &[(2, 1), (3, 1)]);
     close(cluster.job(inside).rate, 1.0);
     close(cluster.job(first).rate, among);

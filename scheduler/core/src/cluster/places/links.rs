@@ -1,11 +1,11 @@
 //! Which links between nodes running gangs use, and what that leaves for each of them.
 //!
-//! Links that can be too narrow for all who want them are a node's NICs, a rack's uplinks and a pod's links to the core. A gang
-//! wants of its nodes the NICs that it reaches, and of a rack (or pod) the NICs that it has there times the part of its
-//! neighbours that are elsewhere, `(N - k) / (N - 1)` of `N` domains with `k` inside: ranks are taken not to be ordered by
-//! rack. Where all that is wanted of a link is more than it has, everybody gets the same part of what they want, and a gang
-//! goes at the pace of the narrowest link that it crosses. Wants are whole thousandths of a NIC, so that sums are exact
-//! whatever the order in which gangs come and go.
+//! Links that can be too narrow for all gangs that use them are a node's NICs, a rack's uplinks and a pod's links to the core. A
+//! gang wants of its nodes the NICs that it reaches, and of a rack (or pod) the NICs that it has there times the part of its
+//! neighbours that are elsewhere, `(N - k) / (N - 1)` of `N` domains with `k` inside: ranks are taken not to be ordered by rack.
+//! Where more is wanted of a link than it has, every gang gets the same part of what it wants. A gang goes at the pace of the
+//! narrowest link that it crosses. Wants are whole thousandths of a NIC, so that sums are exact whatever the order in which gangs
+//! come and go.
 
 use smallvec::SmallVec;
 
@@ -45,7 +45,7 @@ impl Link {
     }
 }
 
-/// The part that everybody gets of what is wanted, (0, 1].
+/// The part that every gang gets of what it wants, (0, 1].
 pub(in crate::cluster) fn part(has: u64, wanted: u64) -> f64 {
     if wanted <= has {
         1.0
@@ -102,7 +102,7 @@ impl Links {
         shares.fold(1.0, f64::min)
     }
 
-    /// The share that is left for who wants nothing but this.
+    /// The share that a gang with these wants gets where no other gang uses its links.
     pub(in crate::cluster) fn share_alone(&self, wants: &[Want]) -> f64 {
         let alone = wants
             .iter()

@@ -1,12 +1,13 @@
-//! Nodes that come and go: drain, fail, return, be reclaimed; and GPUs that are kept from everybody for a while.
+//! Nodes that come and go: drain, fail, return, be reclaimed; and GPUs that are kept from all jobs for a while.
 
 use crate::cluster::Cluster;
 use crate::cluster::tables::{NodeState, Slice};
 use crate::ids::{JobId, NodeId};
 
 impl Cluster {
-    /// CPU in thousandths of a core and host memory in MiB of a node are others', who are not in the tables: no more than is free
-    /// there, and nothing where it is not modelled. A snapshot of the cluster does not tell it: who knows of others makes tables anew.
+    /// Takes CPU (thousandths of a core) and host memory (MiB) of a node for jobs that are not in the tables: no more than is
+    /// free there, and nothing where it is not modelled. A snapshot of the cluster does not hold it: a program that knows of
+    /// other jobs makes tables anew.
     pub fn set_aside(&mut self, node: NodeId, cpu_milli: u32, memory_mib: u32) {
         self.places
             .changes
@@ -77,7 +78,7 @@ impl Cluster {
         out.truncate(kept);
     }
 
-    /// Takes GPUs that nobody holds from what a node offers, or gives them to it.
+    /// Takes GPUs that no job holds from what a node offers, or gives them to it.
     pub(in crate::cluster) fn move_free(&mut self, id: NodeId, gpus: u64, give: bool) {
         if gpus == 0 {
             return;
@@ -98,7 +99,7 @@ impl Cluster {
         self.places.free.moved(id, node, before);
     }
 
-    /// Keeps free GPUs from everybody until they are given up. A node that leaves loses what is kept there.
+    /// Keeps free GPUs from all jobs until they are given up. A node that leaves loses what is kept there.
     ///
     /// # Panics
     /// If one of them is not free.
@@ -125,7 +126,7 @@ impl Cluster {
         }
     }
 
-    /// GPUs that nobody may use now because their nodes are draining or down, or because they are kept, and nobody holds them.
+    /// GPUs that no job holds and none may use now, because their nodes are draining or down, or because they are kept.
     #[must_use]
     pub fn num_withheld(&self) -> u32 {
         let withheld = self.places.nodes.iter().map(|node| node.withheld);

@@ -339,7 +339,7 @@ fn tier_factor(class: &ModelClass, (num_nodes, num_racks): (u32, u32), tightest:
     }
 }
 
-/// Nodes that may have been seen, by the last bits of their ids: who has not been need not be looked for.
+/// Nodes that may have been seen, by the last bits of their ids: a node that is not among them need not be looked for.
 #[derive(Clone, Copy, Debug, Default)]
 struct SeenNodes(u64);
 

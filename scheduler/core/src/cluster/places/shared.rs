@@ -40,7 +40,7 @@ pub struct SharedGpu {
     pub gpu: u32,
     /// Type.
     pub gpu_type: GpuTypeId,
-    /// Who lives there, in order of arrival.
+    /// The jobs on it, in order of arrival.
     pub residents: SmallVec<[Resident; 2]>,
     /// Its MIG instances.
     pub mig: MigState,
@@ -193,8 +193,8 @@ impl SharedGpus {
         }
     }
 
-    /// Removes a resident. Says who stays: nobody (the GPU is empty), one whole-GPU job (it has the GPU to itself
-    /// again), or others (the GPU stays shared).
+    /// Removes a resident. Says what stays: nothing (the GPU is empty), one whole-GPU job (it has the GPU to itself again), or
+    /// others (the GPU stays shared).
     pub(in crate::cluster) fn leave(&mut self, row: u32, job: JobId, facts: TypeFacts) -> Left {
         let Some(gpu) = self.rows.get_mut(&row) else {
             return Left::Nobody;
@@ -296,7 +296,7 @@ impl SharedGpus {
     }
 }
 
-/// Who stays on a GPU that a resident has left.
+/// What stays on a GPU that a resident has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cluster) enum Left {
     Nobody,

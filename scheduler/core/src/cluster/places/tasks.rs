@@ -110,7 +110,7 @@ impl Cluster {
             return self.place_over(kind, num_gpus, victims, out);
         }
         let given = self.given_by(victims.iter().copied());
-        // Whether nobody gives way there, GPUs for whole tasks, the node and its GPUs.
+        // Whether no victim is on the node, its GPUs for whole tasks, the node, and its GPUs.
         let mut nodes: Vec<(bool, u32, NodeId, u64)> = Vec::new();
         for (id, node) in self.places.nodes.iter().enumerate() {
             let (id, is_up) = (NodeId(id as u32), node.state == NodeState::Up);
@@ -167,7 +167,7 @@ pub(in crate::cluster) struct Spare {
 }
 
 impl Spare {
-    /// What nobody has of a node.
+    /// What is free on a node.
     pub(in crate::cluster) fn left_of(node: &Node) -> Spare {
         Spare {
             num_gpus: node.num_free(),

@@ -5,7 +5,7 @@ use crate::cluster::capabilities::{GIB, class_cost_s};
 use crate::ids::{ClassId, JobId};
 use crate::physics::storage::Storage;
 
-/// Jobs that write, where nobody else is known to.
+/// Number of jobs that write, where no other is known to.
 pub(in crate::cluster) const ALONE: f64 = 1.0;
 
 impl Cluster {
@@ -58,8 +58,8 @@ impl Cluster {
         load_s(num_loading) - load_s(1)
     }
 
-    /// For how long a job that is stopped saves while so many jobs write, this one included, and how much longer than alone that makes
-    /// its restart, which pays for it; s. Who cannot save in such company within its grace has tried for that long.
+    /// For how long a job that is stopped saves while so many jobs write, this one included, and how much longer than alone that
+    /// makes its restart, which pays for it; s. A job that cannot save within its grace among so many has tried for that long.
     #[must_use]
     pub fn save_at_stop_s(&self, id: JobId, num_writing: f64) -> (f64, f64) {
         let request = &self.jobs.rows[id.index()].request;
@@ -77,8 +77,8 @@ impl Cluster {
         (in_company_s, waits_s)
     }
 
-    /// How a running job fares that writes checkpoints among so many who write, itself included, where it would progress at `rate`
-    /// alone: the part of that rate that it keeps, and the part of its time in which it writes, both in [0, 1].
+    /// How a running job that writes checkpoints fares while so many jobs write, itself included, where it would progress at
+    /// `rate` alone: the part of that rate that it keeps, and the part of its time in which it writes, both in [0, 1].
     #[must_use]
     pub fn among_writers(&self, id: JobId, rate: f64, num_writing: f64) -> (f64, f64) {
         let request = &self.jobs.rows[id.index()].request;

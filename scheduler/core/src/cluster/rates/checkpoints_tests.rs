@@ -99,7 +99,7 @@ fn a_stop_loses_the_work_since_the_last_checkpoint_unless_there_is_time_to_save(
             "{stop_grace_s:?}: {executed_s}"
         );
         assert_eq!(executed_s, saved_s);
-        // Who cannot save does not pay for it either.
+        // A job that cannot save does not pay for it either.
         let save_s = if kept_s > 2000.0 { 72.0 } else { 0.0 };
         let again_s = 32.0 + 2.0216 + 100.0 + 38.0 + save_s;
         assert!(

@@ -251,7 +251,7 @@ pub(in crate::cluster) fn carry_out(cluster: &mut Cluster, next: &Move) {
     }
 }
 
-/// Starts a gang of whole GPUs on the first GPUs of one type that are free or can be shared, whoever has them.
+/// Starts a gang of whole GPUs on the first GPUs of one type that are free or can be shared, whichever jobs hold them.
 fn gather(cluster: &mut Cluster, id: JobId) {
     let demand = cluster.demand(id);
     if cluster.shape(demand.shape) != Shape::PLAIN || !cluster.has_room(demand) {

@@ -1,4 +1,4 @@
-//! Who may be put on GPUs that others have: beside one job on exactly its GPUs, or on some GPUs of several jobs.
+//! Which jobs may be put on GPUs that others have: beside one job on exactly its GPUs, or on some GPUs of several jobs.
 //!
 //! Jobs of one GPU whose class can be fused run as one program where they meet, as many as the memory holds (HFTA,
 //! [`crate::physics::mixed::Fusion`]). Otherwise at most [`PACKED_MAX`] whole-GPU jobs live on one GPU, their memory fits together (of
@@ -37,8 +37,9 @@ impl Cluster {
             && self.has_room(self.demand(id))
     }
 
-    /// Whether the memory of two whole-GPU jobs fits on one GPU of a type and, where sharing is guarded, beside it; and nobody measured
-    /// that it does not.
+    /// Whether two whole-GPU jobs may run on one GPU of a type: fused, or because its memory holds both and they were not
+    /// measured to run out of it. Where sharing is guarded, neither may be a gang, the host memory must hold both, and the guard
+    /// must allow the pair.
     #[must_use]
     pub fn can_live_beside(&self, id: JobId, other: JobId, kind: GpuTypeId) -> bool {
         if self.fused(id, &[other], kind).is_some() {
@@ -69,7 +70,7 @@ impl Cluster {
             || needs_gib[0] + needs_gib[1] <= self.facts.of_types[kind.index()].host_memory_gib
     }
 
-    /// Who lives on a GPU: nobody, one whole-GPU job, or the residents of a shared one. In order of arrival.
+    /// The jobs on a GPU: none, one whole-GPU job, or the residents of a shared one. In order of arrival.
     #[must_use]
     pub fn residents(&self, node: NodeId, gpu: u32) -> SmallVec<[JobId; PACKED_MAX]> {
         let row = self.places.nodes[node.index()].first_gpu + gpu;
@@ -79,9 +80,9 @@ impl Cluster {
         }
     }
 
-    /// The GPUs of a node that a pending whole-GPU job may share with those who live there, as a bit mask; free ones are
-    /// not among them. A gang may start on any of them, on GPUs of several jobs and on free ones at once. Quotas are not
-    /// looked at ([`Cluster::has_room`]).
+    /// The GPUs of a node that a pending whole-GPU job may share with the jobs on them, as a bit mask; free ones are not among
+    /// them. A gang may start on any of them, on GPUs of several jobs and on free ones at once. Quotas are not looked at
+    /// ([`Cluster::has_room`]).
     #[must_use]
     pub fn joinable(&self, id: JobId, node: NodeId) -> u64 {
         let (job, of) = (&self.jobs.rows[id.index()], &self.places.nodes[node.index()]);
@@ -98,7 +99,7 @@ impl Cluster {
             .fold(0, |mask, gpu| mask | 1 << gpu)
     }
 
-    /// Whether those who live on a GPU of an open node can take one more.
+    /// Whether a job can join the jobs on a GPU of an open node.
     pub(in crate::cluster) fn can_join(&self, id: JobId, node: NodeId, gpu: u32) -> bool {
         let others = self.residents(node, gpu);
         let packable = |other: &JobId| {
@@ -131,7 +132,7 @@ impl Cluster {
         (fits && alike(id) && others.iter().all(|other| alike(*other))).then_some(fusion)
     }
 
-    /// Notes whether those who live on a GPU run as one program, after somebody has come or left.
+    /// Notes whether the jobs on a GPU run as one program, after one has come or left.
     pub(in crate::cluster) fn settle(&mut self, row: u32) {
         let Some(gpu) = self.places.shared.get(row) else {
             return;

@@ -1,7 +1,7 @@
 //! How fast jobs run beside each other, what a start costs, and what a failure leaves.
 //!
-//! The rate of a running job is constant between events. When somebody joins or leaves its GPUs the job is *rerated*:
-//! its progress so far is booked at the old rate, and its believed end moves. Only the neighbours are touched.
+//! The rate of a running job is constant between events. When another job joins or leaves its GPUs the job is *rerated*: its
+//! progress so far is booked at the old rate, and its believed end moves. Only the neighbours are touched.
 
 use smallvec::SmallVec;
 
@@ -197,7 +197,7 @@ impl Cluster {
                 return 1.0;
             }
             let gpus = f64::from(node.num_gpus);
-            // Who reserves nothing gets the GPU-proportional share.
+            // A job that reserves nothing gets the GPU-proportional share.
             let part = |asked: u32, has: u32| {
                 if asked == 0 {
                     f64::from(has) / gpus
@@ -219,7 +219,7 @@ impl Cluster {
         speeds.fold(f64::INFINITY, f64::min).max(FACTOR_MIN)
     }
 
-    /// What a placement is worth to a job with what it asks for, beside those who use the links there.
+    /// What a placement is worth to a job with what it asks for, beside the gangs that use the links there.
     #[must_use]
     pub fn job_facts(&self, id: JobId, placement: &[Slice]) -> PlacementFacts {
         let mut facts = self.facts_with(id, placement, self.jobs.rows[id.index()].shape);
@@ -288,8 +288,8 @@ impl Cluster {
         (ratio.min(1.0), speed * ratio)
     }
 
-    /// Books the progress of everybody else on these GPUs at their old rate and gives them their new one, and so for others
-    /// whose share of a link has changed (`touched`).
+    /// Books the progress of all other jobs on these GPUs at their old rate and gives them their new one. The same for jobs whose
+    /// share of a link has changed (`touched`).
     pub(in crate::cluster) fn rerate_neighbours(
         &mut self,
         placement: &Placement,

@@ -45,7 +45,7 @@ pub const LEASE_1: View = View::of("lease-1", &FEATURES, 5);
 /// The schema.
 pub static LEASE: FeatureSchema = FeatureSchema::new("lease", &KINDS, &FEATURES, &[], &[LEASE_1]);
 
-/// Where the load is high renewals with little left come first, else whoever waited; idle comes in between.
+/// Where the load is high, renewals with little left come first, else leases that waited; idle comes in between.
 #[must_use]
 pub fn teacher(row: &[f32], load: f32) -> f32 {
     let [is_idle, is_renew, left, waited] = [row[0], row[1], row[2], row[3]];

@@ -70,8 +70,8 @@ fn las_stops_a_job_when_a_tick_finds_it_in_a_higher_class() {
 
 #[test]
 fn easy_backfills_what_does_not_delay_the_head() {
-    // Job 0 holds 3 until 100 s; job 1 wants all 4 and reserves 100 s, extra 0. On the free GPU, job 2 would end at
-    // 200 s, job 3 at 100 s, job 4 at 20 s. By arrival job 3 goes first, by run time job 4 and then nobody.
+    // Job 0 holds 3 until 100 s; job 1 wants all 4 and reserves 100 s, extra 0. On the free GPU, job 2 would end at 200 s, job 3
+    // at 100 s, job 4 at 20 s. By arrival job 3 goes first; by run time job 4, and then no other.
     let jobs = [
         Arrival(0, 3, 100, 0),
         Arrival(0, 4, 50, 0),

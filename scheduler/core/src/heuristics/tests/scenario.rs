@@ -47,7 +47,7 @@ fn schedule_of(name: &str) -> Vec<(i64, i64)> {
 fn one_scenario_separates_all_heuristics() {
     let (separated, others) = names().split_at(AVERAGE_JCT_S.len());
     assert_eq!(AVERAGE_JCT_S.map(|(name, _)| name), separated);
-    // Where jobs can have no other size, cores, type or tighter place, those who choose among them are who they are else.
+    // Where jobs can have no other size, cores, type or tighter place, heuristics that choose among these decide as others do.
     let same = [
         ("sjf-moldable", "sjf"),
         ("sjf-tuned", "sjf"),
@@ -81,7 +81,7 @@ fn fifo_runs_the_scenario_as_worked_by_hand() {
 #[test]
 fn sjf_runs_the_scenario_as_worked_by_hand() {
     //     0  job 1 (2000 s) before job 0 (3000 s); 2 GPUs stay free and no later job takes 2.
-    //  2000  job 3 (500 s) on 5 of 8; nobody takes 3.      2500  job 6 (1500 s) on 5; nobody takes 3.
+    //  2000  job 3 (500 s) on 5 of 8; no job takes 3.      2500  job 6 (1500 s) on 5; no job takes 3.
     //  4000  job 7 (500 s) on 4; job 4 (2500 s, 5 GPUs) does not fit; job 0 before job 5 (both 3000 s) on the other 4.
     //  4500  job 5 on 4.    7000  job 4 still needs 5, so job 2 on 4.    11500  job 4, until 14000.
     // JCT 7000 + 2000 + 11000 + 2000 + 12500 + 6000 + 1500 + 1500 = 43500; / 8 = 5437.5.

@@ -11,7 +11,7 @@ use crate::pass::Pass;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival(pub i64, pub u32, pub i64, pub u16);
 
-/// One node of `num_gpus`, shared evenly by two tenants who may borrow.
+/// One node of `num_gpus`, shared evenly by two tenants that may borrow.
 pub(super) fn node_of(num_gpus: u32, capabilities: Capabilities) -> Cluster {
     let mut spec = ClusterSpec::uniform(1, num_gpus, 1);
     spec.tenants = ["a", "b"]
@@ -44,7 +44,7 @@ pub(super) fn submit(cluster: &mut Cluster, job: &Arrival) -> JobId {
     cluster.submit(request).unwrap()
 }
 
-/// Who ends next, and when.
+/// The next end, and the job that ends then.
 fn next_end(cluster: &Cluster) -> Option<(Time, JobId)> {
     let kinds = (0..cluster.num_types()).map(|kind| GpuTypeId(kind as u8));
     kinds

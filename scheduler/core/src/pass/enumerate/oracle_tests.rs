@@ -1,4 +1,4 @@
-//! Who may go ahead of a reserved job, held to the slow obvious answer: every job of every demand is asked.
+//! Which jobs may go ahead of a reserved job, checked against the slow obvious answer: every job of every demand is looked at.
 
 use proptest::prelude::*;
 

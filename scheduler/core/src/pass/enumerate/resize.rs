@@ -2,7 +2,7 @@
 //!
 //! A job that is resized stops and starts again at once, at the cost of a restart, and with the goodput of its present progress.
 //! Looked at are the jobs with the longest believed rest, as many of each type as the policy wants of each order of the queue.
-//! Who started at this very instant is not resized, so a pass always ends.
+//! A job that started at this very instant is not resized, so a pass always ends.
 //!
 //! # Source
 //! Jobs that are resized while they run: Pollux (OSDI'21), Optimus (EuroSys'18). Half and twice are ours, as at a start; several
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// Who is offered which size, by job and size.
+    /// The resizes that are offered, by job and size.
     fn offered(pass: &Pass) -> Vec<(JobId, u32)> {
         let resizes = pass
             .candidates()
@@ -244,8 +244,8 @@ mod tests {
         found
     }
 
-    /// Every resize on a copy: it leaves a whole cluster, the job has the size and the speed that were shown, and nobody else
-    /// notices.
+    /// Every resize on a copy: the cluster stays consistent, the job gets the size and speed that were shown, no other job
+    /// changes.
     fn try_all(cluster: &Cluster, pass: &Pass) -> u32 {
         let mut num = 0;
         for (index, row) in pass.candidates().iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Sharing that can hurt: who is refused a GPU that another has, and how far measured pairs scatter around the rule.
+//! Sharing that can hurt: which jobs are refused a GPU that another has, and how far measured pairs scatter around the rule.
 //!
 //! Not here: gangs of several GPUs beside others, of which no measurement is published; they are refused.
 

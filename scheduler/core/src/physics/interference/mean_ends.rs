@@ -11,8 +11,8 @@
 //! wait  = E_B + E_A / 2
 //! ```
 //!
-//! Where sharing does not pay now it will not later: as the running job comes to its end, the test only turns from yes to
-//! no, so nobody needs to be woken for it.
+//! Where sharing does not pay now it will not later: as the running job comes to its end, the test only turns from yes to no, so
+//! no pass is needed for it between events.
 
 /// The mean of two jobs' ends, counted from now, s.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! Jobs that share one GPU: who fits together, and how fast each then runs.
+//! Jobs that share one GPU: which of them fit together, and how fast each then runs.
 //!
 //! # The model
 //! Under MPS, a resident `i` with neighbours `j` runs at
@@ -9,10 +9,10 @@
 //!         = kappa u_i u_j              elsewhere: the chance that both are busy at once, times what a meeting costs
 //! ```
 //!
-//! `u` is the GPU utilisation that the driver shows for the job alone, `M` the sum of everybody's memory-bandwidth
-//! utilisation (bandwidth cannot be had twice; left out where every pair was measured, because then it is in the
-//! measurements), and `slice` what a cap on the share of the compute units costs ([`crate::physics::mig::mig_speed`]).
-//! Excesses of several neighbours add up. A measured table need not be symmetric; the rule is.
+//! `u` is the GPU utilisation that the driver shows for the job alone, `M` the sum of all residents' memory-bandwidth utilisation
+//! (bandwidth cannot be had twice; left out where every pair was measured, because then it is in the measurements), and `slice`
+//! what a cap on the share of the compute units costs ([`crate::physics::mig::mig_speed`]). Excesses of several neighbours add
+//! up. A measured table need not be symmetric; the rule is.
 //!
 //! Under time slices residents take turns, so nothing overlaps: each gets a max-min fair share of the GPU's time
 //! (processor sharing), less the cost of switching. MIG instances do not disturb each other.

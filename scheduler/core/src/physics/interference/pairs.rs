@@ -27,13 +27,13 @@ pub struct PairTable {
     num_classes: usize,
     /// Speed of (GPU type, victim, neighbour); -1 = not measured, 0 = out of memory.
     speed: Vec<f64>,
-    /// A standard normal number for each (victim, neighbour), of their names. `[num_classes, num_classes]`; empty where nobody
-    /// asks.
+    /// A standard normal number for each (victim, neighbour), drawn from their names. `[num_classes, num_classes]`; empty where
+    /// sharing is not guarded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     normals: Vec<f64>,
 }
 
-/// Stands in the table for a pair that nobody measured.
+/// Stands in the table for a pair that was not measured.
 const NOT_MEASURED: f64 = -1.0;
 
 /// The family of a class name: what stands before the first ` (` or ` x`.

@@ -397,6 +397,6 @@ fn guarded_sharing_takes_a_pair_exactly_where_a_search_over_its_rules_does() {
         }
     }
     assert!(counts.iter().all(|count| *count > 50), "{counts:?}");
-    // Who has a GPU alone is refused nothing.
+    // A job that has a GPU alone is refused nothing.
     assert!(guarded.can_share(&[with(1.0, 0.0, 0)], 0, 24.0, None).is_ok());
 }

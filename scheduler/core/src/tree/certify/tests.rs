@@ -49,7 +49,7 @@ fn trees_that_one_sees_through_have_the_verdicts_that_one_sees() {
     assert_eq!(witness.leaves, (1, 2));
 }
 
-/// Where the oldest waited for an hour at most nobody waited for a day, so only the other side counts.
+/// Where the oldest job waited for an hour at most, no job waited for a day, so only the other side counts.
 #[test]
 fn nobody_waits_longer_than_the_oldest() {
     let by_oldest = tree(&[
@@ -180,7 +180,7 @@ fn link(row: &mut [f32]) {
     put(C::RemainingS, rest);
     put(C::GpuTime, rest * gpus);
     put(C::WaitRatio, (wait + rest) / rest);
-    // Nobody waits longer than the oldest.
+    // No job waits longer than the oldest.
     let oldest = C::OldestWaitS as usize;
     row[oldest] = row[oldest].max(FEATURES[oldest].encode(wait));
 }

@@ -57,7 +57,7 @@ fn the_nearest_change_of_a_passed_over_job_is_the_one_worked_by_hand() {
         "remaining_s 599.9 s (10.0 min) instead of 3,000 s (50.0 min) (the user's choice), hence gpu_time_gpu_s 1,200 \
          GPU s: tier 1"
     );
-    // Whoever may change nothing finds nothing, and hold is beaten by anyone.
+    // Where no feature may change, or only what time changes, there is no counterfactual.
     let none = policy.counterfactual(&point, pair, &|_| false).unwrap();
     assert_eq!(none, None);
     let time = |control| control == Control::Time;

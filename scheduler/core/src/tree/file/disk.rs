@@ -24,7 +24,7 @@ pub(crate) fn read(path: &Path) -> Result<String, TreeError> {
     String::from_utf8(bytes).map_err(|error| TreeError::Json(error.to_string()))
 }
 
-/// Writes a policy file: to a temporary name beside it, synced, then renamed, so that nobody ever reads half a policy.
+/// Writes a policy file: to a temporary name beside it, synced, then renamed, so that no program ever reads half a policy.
 ///
 /// # Errors
 /// [`TreeError::Io`] where the system refuses.

@@ -195,7 +195,7 @@ fn certificates_are_in_the_file_and_are_verified_when_it_is_read() {
             "\"score\":0.5",
             "certificates.tree_hash: they are of the tree ",
         ),
-        // Somebody wrote in a verdict.
+        // A verdict that was edited by hand.
         (
             proved,
             "{\"property\":\"monotone-in-waiting\",\"verdict\":{\"open\":\"?\"}}",
@@ -251,7 +251,7 @@ fn either_number_of_a_threshold_can_be_changed_by_hand_and_both_at_once_must_agr
         .replace(&written, "\"threshold\":0.5")
         .replace("\"raw\":3600.0,", "");
     assert_eq!(threshold_of(&scaled).0, 0.5);
-    // Nobody can tell which of two is meant: neither where both were changed, nor in a file without the hash.
+    // Which of two is meant cannot be known: neither where both were changed, nor in a file without the hash.
     let both = good
         .replace(&written, "\"threshold\":0.5")
         .replace("\"raw\":3600.0", "\"raw\":36.0");

@@ -307,6 +307,9 @@ fn persons_and_long_sentences_are_found_and_plain_ones_are_not() {
     let source = "/// What nobody reads.\nstruct Other;\n\n/// Says who waits.\n#[derive(Args)]\nstruct Flags {\n    \
                   /// The job.\n    job: u32,\n}\nfn a(b: &'static str) { say(\"one \\\n    two\", '\"', \"three\\nfour\"); } // \"five\"\n";
     assert_eq!(help(source).trim(), "Says who waits.\n\n\n The job.");
-    assert_eq!(all_comments(source).trim(), "What nobody reads.\n\n\n Says who waits.\n\n\n The job.");
+    assert_eq!(
+        all_comments(source).trim(),
+        "What nobody reads.\n\n\n Says who waits.\n\n\n The job."
+    );
     assert_eq!(strings(source), "one two\n\nthree\n\nfour\n\n");
 }

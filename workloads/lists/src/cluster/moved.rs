@@ -2,17 +2,16 @@
 
 use pleach_scheduler::cluster_spec::{ClusterSpec, TenantSpec};
 
-use crate::Error;
-use crate::Workload;
 use crate::import::share_out;
+use crate::{Error, Workload, config};
 
 impl Workload {
     /// The same jobs on another cluster. A single tenant that owns it all makes way for the tenants of the jobs. They share the
-    /// new cluster as they shared their own. A class keeps its speeds by the names of GPU types, and one that is as fast on all
-    /// types stays so.
+    /// new cluster as they shared their own. A class keeps its speeds by the names of GPU types; where no name of the new cluster
+    /// is known, by their places if there are as many types. A class with the same speed on all types keeps it.
     ///
     /// # Errors
-    /// Jobs that cannot run there.
+    /// Jobs that cannot run there, speeds that are known on some of its types alone.
     pub fn on_cluster(mut self, cluster: ClusterSpec) -> Result<Workload, Error> {
         let before = std::mem::replace(&mut self.cluster, cluster);
         let cluster = &mut self.cluster;
@@ -34,15 +33,18 @@ impl Workload {
         }
         let place = |name: &str| before.gpu_types.iter().position(|gpu| gpu.name == name);
         let places: Option<Vec<usize>> = cluster.gpu_types.iter().map(|gpu| place(&gpu.name)).collect();
+        let known = cluster.gpu_types.iter().find(|gpu| place(&gpu.name).is_some());
         for class in &mut self.classes {
-            if class.speed.len() == cluster.gpu_types.len() {
-                continue;
-            }
             let first = class.speed.first().copied().unwrap_or(1.0);
             if let Some(places) = &places {
                 class.speed = places.iter().map(|place| class.speed[*place]).collect();
             } else if class.speed.iter().all(|speed| *speed == first) {
                 class.speed = vec![first; cluster.gpu_types.len()];
+            } else if let Some(gpu) = known {
+                let names: Vec<&str> = before.gpu_types.iter().map(|gpu| gpu.name.as_str()).collect();
+                let value = format!("{} and types that class {} has no speed on", gpu.name, class.name);
+                let hint = "name all types as the list does, or all of them otherwise";
+                return Err(config("cluster", value, &names.join(", "), hint));
             }
         }
         self.validate()?;
@@ -54,6 +56,25 @@ impl Workload {
 mod tests {
     use crate::cluster::of_short;
     use crate::{GeneratorConfig, Seed, generate};
+
+    #[test]
+    fn speeds_move_by_the_names_of_types_and_by_places_only_where_all_names_are_new() {
+        let mut workload = generate(&GeneratorConfig::default().with(5, 0.8), Seed(1)).unwrap();
+        workload.cluster = of_short("40x8:A100,10x4:V100").unwrap().0;
+        for class in &mut workload.classes {
+            class.speed = vec![1.0, 0.25];
+        }
+        let moved = |short: &str| workload.clone().on_cluster(of_short(short).unwrap().0);
+        let speeds = |short: &str| moved(short).unwrap().classes[0].speed.clone();
+        assert_eq!(speeds("10x4:V100,40x8:A100"), [0.25, 1.0]);
+        assert_eq!(speeds("10x4:V100"), [0.25]);
+        assert_eq!(speeds("10x4:H100,40x8:B200"), [1.0, 0.25]);
+        let refused = moved("10x4:V100,40x8:B200").unwrap_err().to_string();
+        assert!(
+            refused.contains("A100, V100") && refused.contains("V100 and types"),
+            "{refused}"
+        );
+    }
 
     #[test]
     fn jobs_of_several_tenants_move_to_a_cluster_in_the_short_form() {

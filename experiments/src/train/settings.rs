@@ -27,16 +27,16 @@ settings! {
     pub struct TrainSettings {
         /// Environments that step together.
         pub num_envs: usize = 32, in 1..=65_536;
-        /// Whom to imitate first: the name of a heuristic or of a planner whose plans can be shown as candidates,
-        /// `best` for the best heuristic on the validation workloads, `none`.
+        /// What to imitate first: the name of a heuristic, of a planner whose plans can be shown as candidates, `best` for the best
+        /// heuristic on the validation workloads, `none`.
         pub warm_start: String = "best".into();
         /// Steps of each environment that are shown by the one imitated.
         pub warm_start_steps: usize = 250, in 1..=1_000_000;
         /// Rounds of DAgger after the first: the clone plays, the one imitated says what it would have done, and the clone learns
         /// from all that was said so far. A planner plays on by itself instead.
         pub dagger_rounds: u32 = 3, in 0..=1_000;
-        /// Whom the network corrects, instead of deciding alone: a heuristic's name, `best` for the best one on the validation
-        /// workloads, names with commas between them for the best one of these, `none`. Nobody is imitated then.
+        /// The heuristic that the network corrects, instead of deciding alone: its name, `best` for the best one on the validation
+        /// workloads, names with commas between them for the best one of these, `none`. With one, nothing is imitated.
         pub prior: String = "none".into();
         /// How far the network must lift a candidate over the heuristic's choice, see [`Prior`](pleach_network::Prior).
         pub prior_weight: f64 = 1.0, in Above(0.0, 1e12);
@@ -51,7 +51,7 @@ settings! {
         pub checkpoint_every: u64 = 10, in 1..=1_000_000;
         /// Numbered checkpoints that are kept.
         pub keep_last: usize = 3, in 1..=1_000;
-        /// Weights of the metrics that evolution strategies optimise, and by which the network that is kept is chosen whoever learns.
+        /// Weights of the metrics that evolution strategies optimise. Each learner chooses the network that is kept by them.
         pub objective: Objective = objective::avg_jct();
         /// What grows over training in what the learner plays.
         #[serde(skip_serializing_if = "Curriculum::is_default")]

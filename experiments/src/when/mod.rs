@@ -337,7 +337,7 @@ fn subject<'a>(scene: &Scene<'a>, spec: &JobSpec) -> Subject<'a> {
 }
 
 impl Answer {
-    /// Why plain history answers although nobody asked for it; none where it does not.
+    /// Why plain history answers although `--method` did not ask for it; none where it does not.
     #[must_use]
     pub fn is_short_of_forecasts(&self) -> bool {
         self.num_resolved < RESOLVED_MIN

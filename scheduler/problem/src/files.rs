@@ -11,7 +11,7 @@ use std::path::Path;
 /// What the system says.
 pub fn at_most(from: impl Read, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    // One byte more than allowed, so that a file of exactly the bound is told from a larger one.
+    // One byte more than allowed, so that a file of exactly the bound differs from a larger one.
     from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= most).then_some(bytes))
 }

@@ -91,7 +91,7 @@ settings! {
         pub switch_cost: f64, in 0.0..1.0;
         /// Jobs that one GPU may hold, 1 to 48.
         pub max_residents: u8, in 1..=48;
-        /// Who is refused, and how far pairs scatter; none: nobody whose memory is not too large, and not at all.
+        /// Which pairs are refused, and how far pairs scatter; none: those with too large a memory alone, and no scatter.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub guard: Option<SharingGuard>;
     }

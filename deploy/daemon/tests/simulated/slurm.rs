@@ -1,4 +1,4 @@
-//! A Slurm in this process: jobs, nodes, limits, and a scheduler that starts what may start. Time passes by [`World::pass`] alone.
+//! A Slurm in this process: jobs, nodes, limits, and a scheduler that starts what may start. Only [`World::pass`] lets time pass.
 
 use std::collections::{BTreeMap, VecDeque};
 

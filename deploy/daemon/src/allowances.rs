@@ -1,9 +1,9 @@
 //! Jobs that a round keeps out of its tables, because others that it starts take what a limit leaves.
 //!
 //! Tables do not know sums over jobs of several nodes and types: limits of accounts, licences. So a round whose starts would exceed
-//! one is decided again without those that come too late, and without everybody else for whom too little is left then. Who is not
-//! under that limit has their GPUs in the same round. All of it follows from the snapshot and the policy, so a log is decided again
-//! to the same bits.
+//! one is decided again without the starts that exceed it, and without all other jobs for which too little is left then. Jobs
+//! that are not under that limit get their GPUs in the same round. All of it follows from the snapshot and the policy, so a log
+//! is decided again to the same bits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::snapshot::{JobSeen, Snapshot};
 /// account.
 const ATTEMPTS_MAX: u32 = 4;
 
-/// Before the first attempt. Where no more than an order is told there is but one: it ranks all the same.
+/// Before the first attempt. Under `Drive::Order` there is only one attempt: it ranks all jobs all the same.
 pub(crate) fn first(is_order: bool) -> Exclusions {
     Exclusions {
         num_attempts: if is_order { ATTEMPTS_MAX } else { 0 },

@@ -1,4 +1,4 @@
-//! A log of decisions as a workload for the simulator: who came when, asked for how much, and how long it ran.
+//! A log of decisions as a workload for the simulator: when each job came, what it asked for, and how long it ran.
 //!
 //! The log has the rounds in which something was decided or a job that ran no longer does. Such a job has ended when that round
 //! was taken, a tick too late at most, unless the daemon was away meanwhile. Run times are on the reference type: time that
@@ -72,7 +72,7 @@ pub struct Capture {
     num_stopped: usize,
     foreign: BTreeSet<ExternalId>,
     num_typed: usize,
-    /// Who decided last.
+    /// The policy of the last round.
     policy: String,
     /// When the last round was taken, Unix time, s, and its number.
     last: (i64, u64),
@@ -248,7 +248,8 @@ impl Capture {
         });
     }
 
-    /// Writes `NAME.csv` and `NAME.cluster.toml`, and where asked the record of who ran where and when, and says what is in them and what is not.
+    /// Writes `NAME.csv` and `NAME.cluster.toml` and, where asked, the record of which job ran where and when. Returns what they
+    /// hold and what they leave out.
     ///
     /// # Errors
     /// A log without an ended job, a name that does not end in `.csv`, files that are there already or cannot be written.
@@ -363,7 +364,7 @@ fn put(path: &Path, text: &str) -> Result<(), Error> {
         let mut file = File::create(&part)?;
         file.write_all(text.as_bytes())?;
         file.sync_data()?;
-        // Unlike a rename, a link replaces nobody's file.
+        // Unlike a rename, a link replaces no file that is there.
         std::fs::hard_link(&part, path)
     };
     let written = write();

@@ -75,7 +75,7 @@ pub struct Settings {
     pub preemption: bool,
     /// What a restart is believed to cost a job, s, 0 to 1e6.
     pub restart_cost_s: f64,
-    /// Port of 127.0.0.1 where `GET /metrics` answers Prometheus, 1 to 65535; none: nobody listens.
+    /// Port of 127.0.0.1 where `GET /metrics` answers Prometheus, 1 to 65535; none: no port is opened.
     pub metrics_port: Option<u16>,
     /// What is done where the tree is offered something else than it was judged on; only for trees whose files have visits.
     pub on_drift: OnDrift,
@@ -97,7 +97,7 @@ pub struct Settings {
     pub share_nodes: String,
     /// GPUs that are an account's by right, by Slurm's names; other accounts share the rest.
     pub tenants: BTreeMap<String, u32>,
-    /// What policies are told of run times.
+    /// Estimates of run times that policies get.
     pub estimates: EstimateSettings,
 }
 
@@ -105,10 +105,10 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnDrift {
-    /// The operator is told.
+    /// The operator is warned.
     #[default]
     Warn,
-    /// The operator is told, and the fallback decides until the policy is read again.
+    /// The operator is warned, and the fallback decides until the policy is read again.
     Fallback,
 }
 
@@ -172,7 +172,7 @@ pub enum EstimatesFrom {
 }
 
 settings! {
-    /// What policies are told of run times.
+    /// Estimates of run times that policies get.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct EstimateSettings {
         /// Where the estimates come from.

@@ -2,7 +2,7 @@
 //! happened and its last deal is long enough ago. In between it fills free GPUs.
 //!
 //! Tables are made anew in every round, so what a deal hangs on beside them is a [`Turn`], which the log keeps; what turns are
-//! made from is remembered in a file. Nobody is stopped while a job that was let go has not started, for that one could not be.
+//! made from is remembered in a file. No job is stopped while one that was let go has not started: that one could not be stopped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -137,7 +137,7 @@ impl Dealing {
         let rules = self.dealer.rules();
         let players = players(fleet);
         let changed = players != memory.dealt_with;
-        // A clock that was set back must not keep everybody where they are.
+        // A clock that was set back must not keep all jobs where they are.
         let since_s = memory.dealt_s.map(|dealt_s| now_s - dealt_s).filter(|s| *s >= 0);
         let is_due = since_s.is_none_or(|since_s| {
             let since_s = since_s as f64;
@@ -468,7 +468,7 @@ mod tests {
         let mut other = super::tests::dealing();
         other.remember(serde_json::from_str(&text).unwrap());
         assert_eq!(other.memory(), dealing.memory());
-        // Told by a log, it takes the turn that was taken.
+        // With a turn from a log, it takes that turn.
         other.told(first.clone());
         assert_eq!(turn(&mut other, &seen(520, &[])), first);
         assert_eq!(turn(&mut other, &seen(521, &[])).trust.num_ended, 2);

@@ -1,4 +1,4 @@
-//! What a pass, a deal or a ranking decides in a round, before anybody carries it out.
+//! What a pass, a deal or a ranking decides in a round, before it is carried out.
 
 use pleach_scheduler::{Decision, DecisionPoint, PolicyError, TreePolicy};
 

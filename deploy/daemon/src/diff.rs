@@ -2,9 +2,9 @@
 //! elsewhere first.
 //!
 //! Each round is decided on what was seen and remembered in it, as in a replay. So a start that the policy would have sent
-//! earlier leaves the later rounds as they were: the job waits on there, and its GPUs are free. A difference is therefore told
-//! once, where it first shows, and nothing is said of what would have followed: of that, a log that was captured and played by
-//! the simulator tells.
+//! earlier leaves the later rounds as they were: the job waits on there, and its GPUs are free. A difference is therefore
+//! reported once, where it first shows, and what would have followed is not. The simulator shows that, on a workload captured
+//! from the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::record::{Planned, RoundRecord};
 use crate::round;
 
-/// Most starts of each kind that are told one by one; all are counted.
+/// Most starts of each kind that are listed one by one; all are counted.
 const TOLD: [(Change, usize); 3] = [(Change::Earlier, 9), (Change::Later, 6), (Change::Elsewhere, 5)];
 
 /// How a start differs.
@@ -51,7 +51,7 @@ pub struct Moved {
 }
 
 impl Moved {
-    /// What is told first: by how much it comes earlier, s; else how large it is.
+    /// What the list goes by, largest first: how much earlier the start comes, s; else how large the job is, GPUs.
     fn weight(&self, until_s: i64) -> i64 {
         match (self.change, self.here_s) {
             (Change::Earlier, Some(here_s)) => self.log_s.unwrap_or(until_s) - here_s,

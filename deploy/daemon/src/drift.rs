@@ -73,7 +73,7 @@ impl Drift {
         };
         if let Some(found) = remembered.filter(fits) {
             self.remembered = found;
-            // Somebody may have turned it off since.
+            // The operator may have turned the fallback off since.
             self.remembered.is_degraded &= self.on_drift == OnDrift::Fallback;
         }
         self

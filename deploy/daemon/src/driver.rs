@@ -1,5 +1,5 @@
-//! The loop, whatever the batch system: observe, decide, carry out, write down. What fails is told and tried again in the next
-//! round.
+//! The loop, whatever the batch system: observe, decide, carry out, write down. What fails is reported and tried again in the
+//! next round.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -51,10 +51,10 @@ pub struct Driver<S> {
     learning: Learning,
     /// Jobs of the last round, and whether they ran.
     stand: BTreeMap<ExternalId, bool>,
-    /// When a round last looked, where nothing was carried out and all went well, Unix time, s, and what the look told the operator.
+    /// Unix time, s, of the last round that looked, if it carried nothing out and all went well, and its notes for the operator.
     rested: Option<(i64, Vec<String>)>,
     pulse: Pulse,
-    /// The order of the last round, where one is told.
+    /// The order of the last round, under [`Drive::Order`].
     last_order: Vec<ExternalId>,
     forecasts: Forecasts,
     state: State,
@@ -64,7 +64,8 @@ pub struct Driver<S> {
 
 impl<S: BatchSystem> Driver<S> {
     /// Reads the policy and what is remembered in the folder. Nothing is asked of the batch system yet. `port` of the loopback
-    /// address tells figures; none: nobody listens, and whoever has a server tells [`Driver::metrics_text`] there.
+    /// address serves the metrics; none: no port is opened, and a caller with a server of its own serves
+    /// [`Driver::metrics_text`].
     ///
     /// # Errors
     /// Settings out of their ranges, a policy that does not fit, a port that cannot be had.

@@ -1,4 +1,4 @@
-//! What can go wrong while a cluster is driven. None of it stops Slurm: a round that fails is told and tried again.
+//! What can go wrong while a cluster is driven. None of it stops Slurm: a round that fails is reported and tried again.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -75,7 +75,7 @@ pub enum Error {
     Busy {
         /// The lock.
         path: PathBuf,
-        /// Who has it, as it wrote into the lock: program and process.
+        /// What has it, as it wrote into the lock: program and process.
         holder: String,
     },
     /// Jobs would be handed back while a daemon holds them.

@@ -12,7 +12,7 @@ use crate::system::{Hands, Look, NotSent};
 
 /// Decisions with the same outcome that a round names. *Ours*.
 const ALIKE_MAX: usize = 20;
-/// What becomes of a decision about nobody.
+/// The outcome of a decision about a job that this round has not seen.
 const NOT_SEEN: &str = "not sent: the job was not seen";
 
 /// The jobs whose preemption was sent. Where one could not be stopped, nothing is started: its GPUs are not free.

@@ -1,9 +1,10 @@
 //! Which numbers make a batch system start waiting jobs in a wanted order, with as few changes as may be: Slurm's `SiteFactor`s,
 //! priorities of Kueue's workloads.
 //!
-//! It starts who has the higher priority, and of equal ones who came first. So the jobs that are ranked have factors above 0, each
-//! less than the one before it, and all others 0, which is a new job's. Of the present factors a longest falling sequence stays; the
-//! others are put between its members. Where no number is left between two, those above it are numbered anew above all.
+//! The batch system starts the job with the higher priority first, of equal ones the earlier one. So the jobs that are ranked
+//! have factors above 0, each less than the one before it, and all others 0, which is a new job's. Of the present factors a
+//! longest falling sequence stays; the others are put between its members. Where no number is left between two, those above it
+//! are numbered anew above all.
 //!
 //! Changes come in an order such that after any number of them the head of the queue is right as far as it can be: a round may
 //! write as many as it has time for.
@@ -14,17 +15,17 @@ use pleach_scheduler::ExternalId;
 
 use crate::order::Order;
 
-/// Above this everybody is numbered anew from below. *Ours*: half of what Slurm takes (2,147,483,645).
+/// Above this all factors are numbered anew from below. *Ours*: half of what Slurm takes (2,147,483,645).
 const CEILING: i64 = 1 << 30;
 
-/// The order in which those that wait shall start, by their places in the queue, and how many of them are to have a number; `jobs`
-/// are they by arrival, none where the policy is not told of one.
+/// The order in which waiting jobs shall start, by their places in the queue, and how many of them are to have a number. `jobs`
+/// are the waiting jobs by arrival; none for a job that is not in the policy's tables.
 #[must_use]
 pub fn wanted(jobs: &[Option<ExternalId>], order: &Order) -> (Vec<usize>, usize) {
     let places = jobs.iter().enumerate();
     let place_of: HashMap<ExternalId, usize> =
         places.filter_map(|(place, job)| Some(((*job)?, place))).collect();
-    // Who has left since is in no queue.
+    // A job that has left since is in no queue.
     let known = |jobs: &[ExternalId]| -> Vec<usize> {
         jobs.iter().filter_map(|job| place_of.get(job).copied()).collect()
     };
@@ -41,7 +42,7 @@ pub fn wanted(jobs: &[Option<ExternalId>], order: &Order) -> (Vec<usize>, usize)
 /// each job of the queue, by arrival, whether it is one of `ranked`, which are such places, the first first, of which the first
 /// `num_ranked` were ranked.
 ///
-/// Who is not ranked keeps the place that it has by arrival, so nobody who comes later pushes it back, and it jumps nobody.
+/// A job that is not ranked keeps the place that it has by arrival: no later job pushes it back, and it jumps none.
 fn merged(is_ranked: &[bool], ranked: &[usize], num_ranked: usize) -> (Vec<usize>, usize) {
     let mut next = ranked.iter();
     let (mut order, mut num_seen, mut cut) = (Vec::with_capacity(is_ranked.len()), 0, 0);
@@ -77,7 +78,7 @@ pub fn changes(present: &[i64], cut: usize, step: i64) -> Vec<(usize, i64)> {
     changed.into_iter().map(|(_, at)| (at, wanted[at])).collect()
 }
 
-/// Everybody numbered from below, the last first: so the order stays right while they are written.
+/// All jobs numbered from below, the last first: so the order stays right while the factors are written.
 fn anew(present: &[i64], cut: usize, step: i64) -> Vec<(usize, i64)> {
     let factor = |at: usize| step * cut.saturating_sub(at) as i64;
     let all = (0..present.len()).rev().map(|at| (at, factor(at)));
@@ -125,7 +126,7 @@ fn with_room(mut kept: Vec<usize>, present: &[i64], cut: usize) -> Vec<usize> {
 
 /// Places of a longest strictly falling sequence of the positive numbers.
 fn longest_falling(numbers: &[i64]) -> Vec<usize> {
-    // The place of the largest last number of a sequence of each length, and who stands before each number.
+    // The place of the largest last number of a sequence of each length, and each number's predecessor in its sequence.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = vec![None; numbers.len()];
     for (at, number) in numbers.iter().enumerate().filter(|(_, number)| **number > 0) {

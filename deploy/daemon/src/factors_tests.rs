@@ -22,7 +22,7 @@ fn started(factors: &[i64], arrival: &[usize]) -> Vec<usize> {
 
 #[test]
 fn only_what_is_in_the_wrong_place_is_written() {
-    // Nobody has one yet.
+    // No job has a factor yet.
     assert_eq!(changes(&[0, 0, 0], 3, 10), [(0, 30), (1, 20), (2, 10)]);
     assert_eq!(changes(&[30, 20, 10], 3, 10), []);
     // A new one at the head, in the middle, at the end.
@@ -33,7 +33,7 @@ fn only_what_is_in_the_wrong_place_is_written() {
     // The last becomes the first; the first becomes the last.
     assert_eq!(changes(&[10, 30, 20], 3, 10), [(0, 40)]);
     assert_eq!(changes(&[20, 10, 30], 3, 10), [(2, 5)]);
-    // Behind the cut all have 0, and who had more is in the way.
+    // Behind the cut all factors are 0: there the job with a larger one is in the way.
     assert_eq!(changes(&[30, 20, 40, 0], 2, 10), [(2, 0)]);
     assert_eq!(changes(&[], 0, 10), []);
 }

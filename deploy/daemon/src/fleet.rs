@@ -1,6 +1,6 @@
 //! From a snapshot to the tables in which policies decide, and from their rows back to names.
 //!
-//! The tables hold the GPUs that are the daemon's to give: those that run nobody, or a job that it knows. GPUs under jobs that
+//! The tables hold the GPUs that the daemon may give: free ones, and those under jobs that it knows. GPUs under jobs that
 //! are left to the batch system are not in them. A job of several nodes or pods is a gang of tasks: each of its parts lies on one
 //! node, pods of a gang may share nodes, and Slurm's nodes are different ones. All others get one node. Nodes whose GPUs are given
 //! in shares are a GPU type of their own in the tables, on which nothing but shares can run, and shares run nowhere else.
@@ -41,7 +41,7 @@ pub fn capabilities(settings: &RoundSettings) -> Capabilities {
     let mut capabilities = Capabilities {
         restart_cost_s: settings.restart_cost_s,
         checkpoint_interval_s: settings.checkpoint_interval_s,
-        // Who writes checkpoints at times of its own writes none when it is stopped.
+        // Jobs that write checkpoints at intervals of their own write none when they are stopped.
         stop_grace_s: settings.checkpoint_interval_s.map(|_| 0.0),
         consolidated: true,
         lowest_gpu: true,
@@ -182,7 +182,7 @@ fn spare(cluster: &mut Cluster, id: JobId, job: &JobSeen) {
     }
 }
 
-/// Nobody holds in the tables what somebody is being stopped on.
+/// GPUs of jobs that are being stopped are kept from all jobs in the tables.
 fn keep_leaving(fleet: &mut Fleet, snapshot: &Snapshot) {
     for (node, name) in (0..).map(NodeId).zip(&fleet.nodes) {
         let num = snapshot.site.leaving.get(name).copied().unwrap_or(0);
@@ -197,8 +197,8 @@ fn beyond_allowance(job: &JobSeen, left: &[u64], snapshot: &Snapshot) -> Option<
     Some(format!("{left} is left of {what}, and it takes more"))
 }
 
-/// Nodes as others leave them: what they have of CPUs and memory, and whether jobs may come. Where no more than an order is told, it is
-/// an order on emptied nodes, and the batch system counts what others have.
+/// Nodes as other jobs leave them: their CPUs and memory, and whether jobs may come. Under `Drive::Order` CPUs and memory of
+/// others are not taken off: the order is for emptied nodes, and the batch system counts what others have.
 fn take_of_others(cluster: &mut Cluster, offers: &[Offer<'_>], is_order: bool) {
     for (row, offer) in offers.iter().enumerate() {
         let node = NodeId(row as u32);
@@ -212,7 +212,7 @@ fn take_of_others(cluster: &mut Cluster, offers: &[Offer<'_>], is_order: bool) {
     }
 }
 
-/// Keeps at most so many free GPUs of a node from everybody.
+/// Keeps at most so many free GPUs of a node from all jobs.
 pub(crate) fn keep(cluster: &mut Cluster, node: NodeId, num_gpus: u32) {
     let row = &cluster.nodes()[node.index()];
     let gpus = row.lowest_free(num_gpus.min(row.num_free()));
@@ -230,7 +230,7 @@ fn takes_part(job: &JobSeen, now_s: i64, is_shadow: bool) -> bool {
     }
 }
 
-/// The tables of a snapshot's nodes without any job, whoever holds what and whatever their states.
+/// The tables of a snapshot's nodes without any job: all GPUs are free, and all nodes are up.
 ///
 /// # Errors
 /// As [`build`].
@@ -255,7 +255,7 @@ fn emptied(snapshot: &Snapshot) -> Snapshot {
     }
 }
 
-/// The whole cluster of a snapshot as a simulator would have it, whoever holds what, and the speed of each of its GPU types.
+/// The whole cluster of a snapshot as a simulator would have it, all GPUs free, and the speed of each of its GPU types.
 pub(crate) fn whole(snapshot: &Snapshot, settings: &RoundSettings) -> (ClusterSpec, Vec<f64>) {
     let empty = emptied(snapshot);
     let (offers, kinds) = offers(&empty);
@@ -332,7 +332,7 @@ fn masks_of(job: &JobSeen, kinds: &[Kind<'_>], sizes: &[Sizes]) -> u64 {
 }
 
 /// The different masks, all types first: one model class for each. Where GPUs are given in shares, those of shares and of whole
-/// GPUs are always among them: what policies are told of a job must not hang on who else waits.
+/// GPUs are always among them: what policies see of a job must not depend on which other jobs wait.
 fn masks(snapshot: &Snapshot, kinds: &[Kind<'_>], sizes: &[Sizes]) -> Vec<u64> {
     let all = u64::MAX >> (64 - kinds.len().clamp(1, 64));
     let bits = kinds.iter().take(64).enumerate();

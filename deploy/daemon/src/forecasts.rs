@@ -1,7 +1,7 @@
-//! Forecasts of starts that another process made, `pleach when --answers`: read from `when.json` of the folder, served, and told to
-//! a job's user when the bucket of its median wait changes.
+//! Forecasts of starts that another process made, `pleach when --answers`: read from `when.json` of the folder, served, and shown
+//! to a job's user when the bucket of its median wait changes.
 //!
-//! A job is found by its id alone, and no answer lists jobs: whoever does not know an id learns nothing of another's job.
+//! A job is found by its id alone, and no answer lists jobs: without its id a client learns nothing of another's job.
 //!
 //! # What is deliberately not here
 //! How forecasts are made: simulation and random numbers.
@@ -36,7 +36,7 @@ pub struct News {
     pub made_s: i64,
 }
 
-/// The last forecasts, and what was told of them.
+/// The last forecasts, and the buckets that were last shown to users.
 #[derive(Debug)]
 pub struct Forecasts {
     path: PathBuf,
@@ -97,7 +97,7 @@ impl Forecasts {
         complaint
     }
 
-    /// Waiting jobs whose bucket is another one than was told; none where the forecasts are old.
+    /// Waiting jobs whose bucket was not shown yet or has changed; none where the forecasts are old.
     pub fn news(&mut self, snapshot: &Snapshot) -> Vec<News> {
         let now_s = snapshot.taken_s;
         let Some(starts) = self.starts.as_ref().filter(|starts| starts.is_fresh(now_s)) else {
@@ -122,7 +122,7 @@ impl Forecasts {
         waiting.iter().filter_map(of).take(WORDS_MAX).collect()
     }
 
-    /// Those were told at Unix time `now_s`.
+    /// Notes that these were shown at Unix time `now_s`.
     pub fn remember(&mut self, news: &[News], now_s: i64) {
         let told = news
             .iter()

@@ -1,11 +1,11 @@
-//! Estimates from jobs that ended: who runs is watched, who leaves is learned from, who comes gets a prediction.
+//! Estimates from jobs that ended: running jobs are watched, jobs that leave are learned from, new jobs get a prediction.
 //!
 //! **What is learned** is how long a job held its GPUs until it was over: to its own end, well or with an error, until its user
 //! took it back, or up to its limit. That is what a scheduler has to expect of the next one like it, a user's failing jobs fail
 //! again, and it is what the simulator's predictor learns. **Not learned** are runs that the cluster cut short (a node that was
-//! lost, a preemption), for they say nothing of the job, and ends that nobody saw.
+//! lost, a preemption), for they say nothing of the job, and ends that were not seen.
 //!
-//! **Each job is told once**, when it first comes into sight, and keeps that through restarts of its own and of the daemon: a
+//! **Each job gets one prediction**, when it first comes into sight, and keeps it through its own restarts and the daemon's: a
 //! policy that saw estimates change while a job waits would not be the one that was trained.
 //!
 //! All of it is one file that is replaced as a whole: a job is either still watched in it or learned from, so a daemon that is
@@ -24,13 +24,13 @@ use crate::snapshot::{JobSeen, Phase, Snapshot};
 /// What the key `version` of the file says. A change of the format is a new number.
 pub const VERSION: u32 = 2;
 
-/// Gang sizes that are told apart, of each user and of all together: assumed; few users have more than five.
+/// Gang sizes that are distinguished, of each user and of all together: assumed; few users have more than five.
 const NUM_GANGS: usize = 16;
 
 /// Characters of a name that are kept; Slurm's own limit is far below.
 const NAME_MAX: usize = 64;
 
-/// A job whose end nobody told was last seen at most so long ago, s, or nothing is learned from it. Assumed: thirty rounds.
+/// Nothing is learned from an end that was not reported, unless the job was seen at most so long ago, s. Assumed: thirty rounds.
 const UNSEEN_S_MAX: i64 = 60;
 
 /// Shortest and longest run time that is learned, s.
@@ -45,14 +45,14 @@ pub struct End {
     pub end_s: i64,
     /// Whether the cluster is the reason and not the job.
     pub is_cut: bool,
-    /// Where it ran; empty where that is not told.
+    /// Where it ran; empty where that is not known.
     pub nodes: Vec<String>,
 }
 
-/// A job that ended before anybody watched, as accounting tells.
+/// A job that ended before the first look, from accounting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedJob {
-    /// Who submitted it.
+    /// Its user.
     pub user: String,
     /// The account that paid.
     pub account: String,
@@ -92,7 +92,7 @@ impl Owner {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Live {
-    /// What it was told, s.
+    /// Its prediction, s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     predicted_s: Option<f64>,
     /// The run that was last seen or may have begun since.
@@ -152,7 +152,7 @@ impl Run {
     }
 }
 
-/// What is known of ended jobs, and what live ones were told.
+/// What is known of ended jobs, and the predictions of live ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct History {
@@ -195,7 +195,7 @@ impl History {
         })
     }
 
-    /// Whether nothing was learned yet and nobody is watched: who is watched is learned from when it has left, not from accounting.
+    /// Whether nothing was learned yet and no job is watched. Watched jobs are learned from when they leave, not from accounting.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.run_times.num_kept() == 0 && self.live.is_empty()
@@ -308,7 +308,7 @@ impl History {
         }
     }
 
-    /// Run times that are kept, each as often as there are groups that have it, and jobs that are watched or were told.
+    /// Run times that are kept, each as often as there are groups that have it, and jobs that are watched or have a prediction.
     #[must_use]
     pub fn num_kept(&self) -> (usize, usize) {
         (self.run_times.num_kept(), self.live.len())

@@ -1,4 +1,4 @@
-//! What is learned of whom, by hand: a cluster of one node, watched from outside.
+//! What is learned from which jobs, by hand: a cluster of one node, watched from outside.
 
 use super::*;
 use crate::config::{EstimatesFrom, GpuType};
@@ -75,7 +75,7 @@ impl Watch {
         }
     }
 
-    /// A look at `now_s`; what the jobs are told.
+    /// A look at `now_s`; the predictions of the jobs.
     fn look(&mut self, now_s: i64, jobs: &[JobSeen]) -> Vec<Option<f64>> {
         let mut snapshot = Snapshot {
             version: crate::snapshot::VERSION,
@@ -111,7 +111,7 @@ fn is_near(found: Option<f64>, expected: f64) -> bool {
 #[test]
 fn jobs_are_told_what_others_like_them_took_and_keep_it() {
     let mut watch = Watch::new(settings());
-    // Nothing has ended: nothing is told, and it is asked again.
+    // Nothing has ended: there is no prediction yet, and the next look asks again.
     assert_eq!(
         watch.look(0, &[job(1, "ann", Some(0)), job(2, "ann", None)]),
         [None, None]
@@ -119,10 +119,10 @@ fn jobs_are_told_what_others_like_them_took_and_keep_it() {
     watch.ended(1, end(Some(0), 100, false));
     assert!(is_near(watch.look(101, &[job(2, "ann", Some(101))])[0], 100.0));
     watch.ended(2, end(Some(101), 501, false));
-    // A quarter of the 500 GPU s went in runs of up to 400 s. Bob has no history of his own, and is told of four GPUs.
+    // A quarter of the 500 GPU s went in runs of up to 400 s. Bob has no history of his own: all jobs of four GPUs count.
     let told = watch.look(502, &[job(3, "ann", None), job(4, "bob", None)]);
     assert!(is_near(told[0], 400.0) && is_near(told[1], 400.0), "{told:?}");
-    // Job 3 is not told again while it waits, though a third job has ended since.
+    // Job 3 gets no new prediction while it waits, though a third job has ended since.
     watch.look(510, &[job(3, "ann", None), job(5, "ann", Some(505))]);
     watch.ended(5, end(Some(505), 515, false));
     let told = watch.look(520, &[job(3, "ann", None), job(6, "ann", None)]);
@@ -201,7 +201,7 @@ fn time_on_fast_gpus_counts_for_more_and_a_prediction_never_exceeds_the_limit() 
     );
     let mut watch = Watch::new(fast);
     watch.look(0, &[job(1, "ann", Some(0))]);
-    // It began while nobody looked: what Slurm tells of its nodes counts.
+    // It began between two looks: the nodes that Slurm reports count.
     watch.look(1, &[job(1, "ann", Some(0)), job(9, "bob", None)]);
     watch.ended(
         9,

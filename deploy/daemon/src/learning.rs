@@ -22,7 +22,7 @@ pub(crate) async fn ends<S: BatchSystem>(
         true => system.ended().await,
         false => Ok(BTreeMap::new()),
     };
-    // Where nobody says how they ended, the times at which they were seen have to do.
+    // Where a job's end is not reported, the times at which it was seen have to do.
     match ends {
         Ok(ends) => (ends, None),
         Err(error) => (BTreeMap::new(), Some(error.to_string())),

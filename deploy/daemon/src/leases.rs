@@ -1,11 +1,11 @@
 //! Leases: replicas of services, which run without end, go before all jobs, and are stopped for none.
 //!
-//! Who is a lease is for an operator to say, and for a batch system to tell ([`Terms::is_lease`]). Those that wait are placed before
-//! the policy is asked, an earlier one before a later one: on free GPUs; else they wait for GPUs that somebody is already being
-//! stopped on; else, where jobs may be stopped, on those of the jobs whose stop loses least, by the simulator's rule
-//! ([`Cluster::find_room`]); else free GPUs of one node are kept for them. A lease for which jobs are stopped is let go in a later
-//! round, once the GPUs are free: nothing is lost where a driver ends in between. Nobody is stopped for a lease that then cannot be
-//! had, and whoever is stopped waits for the next round: it still runs in this one.
+//! Which jobs are leases is for an operator to say, and for a batch system to report ([`Terms::is_lease`]). Waiting leases are
+//! placed before the policy is asked, an earlier one before a later one: on free GPUs; else they wait for GPUs whose jobs are
+//! already being stopped; else, where jobs may be stopped, on those of the jobs whose stop loses least, by the simulator's rule
+//! ([`Cluster::find_room`]); else free GPUs of one node are kept for them. A lease for which jobs are stopped is let go in a
+//! later round, once the GPUs are free: nothing is lost where a driver ends in between. No job is stopped for a lease that then
+//! cannot have its GPUs. A job that is stopped waits for the next round, for it still runs in this one.
 //!
 //! [`Terms::is_lease`]: crate::snapshot::Terms::is_lease
 
@@ -68,7 +68,7 @@ impl LeaseStatus {
         Some(status)
     }
 
-    /// Takes in what became of what was to be done for leases; who would not be stopped is remembered.
+    /// Takes in what became of the stops for leases: counts those that were sent, and remembers jobs that could not be stopped.
     pub(crate) fn hear(&mut self, planned: &[Planned], memory: &mut Memory, now_s: i64) {
         let stops = planned
             .iter()
@@ -92,8 +92,8 @@ impl LeaseStatus {
     }
 }
 
-/// Places the leases that wait in the tables, and says what is to be done for them, in its order; none if it was too late, which is
-/// asked before each. Who is left waiting, or is stopped, stands in [`Fleet::left_out`].
+/// Places the waiting leases in the tables; the decisions for them in their order, or none if it was too late, which is asked
+/// before each. Leases that still wait and jobs that are stopped are in [`Fleet::left_out`].
 ///
 /// [`Fleet::left_out`]: crate::fleet::Fleet::left_out
 #[must_use]
@@ -153,11 +153,11 @@ pub fn place(
 struct Leases {
     /// Jobs that may be stopped.
     stoppable: BTreeSet<JobId>,
-    /// GPUs that somebody is being stopped on and that no lease of this round waits for.
+    /// GPUs of jobs that are already being stopped, without those for which a lease of this round waits.
     leaving: BTreeMap<NodeId, u32>,
     /// GPUs of jobs that are stopped in this round.
     vacated: BTreeMap<NodeId, u64>,
-    /// What nobody can make room for, as long as nobody else is stopped.
+    /// Demands for which there is no room, as long as no other job is stopped.
     hopeless: BTreeSet<Demand>,
     /// How often jobs to stop may still be looked for.
     searches_left: usize,

@@ -1,8 +1,9 @@
 //! What Slurm does not keep: what jobs received in runs that were cut short, and which nodes would not take them or what their
 //! owner made in their place. Everything else is read anew in each round.
 //!
-//! It is written beside the log after each round that changed it, and now and then when jobs were last seen. Lost, it costs nothing but the progress that policies believe such jobs to
-//! have, who count as jobs that begin anew, and one more try on each node that refused one.
+//! It is written beside the log after each round that changed it, and now and then for the times at which jobs were last seen.
+//! Lost, it costs nothing but the progress that policies believe such jobs to have, which then count as jobs that begin anew, and
+//! one more try on each node that refused one.
 
 pub(crate) mod edit;
 

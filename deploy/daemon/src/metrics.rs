@@ -1,7 +1,7 @@
 //! Figures for Prometheus, over HTTP on a port of the loopback address: `GET /metrics` in the OpenMetrics text format. There too
 //! `GET /v1/when`, forecasts of starts.
 //!
-//! A thread of its own answers one caller at a time, from the text of the last round: whoever asks slowly delays no round.
+//! A thread of its own answers one caller at a time, from the text of the last round: a slow caller delays no round.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -28,10 +28,10 @@ const REQUEST_MAX: usize = 4096;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Pause where no caller can be accepted, for the want of file descriptors for example.
 const PAUSE: Duration = Duration::from_millis(100);
-/// What is told before the first round: nothing, as OpenMetrics writes it.
+/// The text before the first round: nothing, as OpenMetrics writes it.
 const NOTHING: &str = "# EOF\n";
 
-/// What is counted, and the port where it is told.
+/// The figures, and the port that serves them.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
@@ -43,7 +43,7 @@ pub struct Metrics {
     last_round: Gauge,
     drift: Gauge<f64, AtomicU64>,
     times: [Histogram; 3],
-    /// Told from the first round with leases on; only a driver that knows leases has any.
+    /// Exported from the first round with leases on; only a driver that knows leases has any.
     leases: Option<(Counter, [Gauge; 3])>,
     /// Each from the first round on in which it is known.
     known: [Option<Gauge>; 5],
@@ -51,8 +51,8 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Figures that nobody can ask for yet; `left_alone` is name and meaning of the one that counts such jobs. Whoever has a server
-    /// of its own tells [`Metrics::text`] there.
+    /// Figures that no port serves yet; `left_alone` is name and meaning of the one that counts such jobs. A caller with a server
+    /// of its own serves [`Metrics::text`] there.
     #[must_use]
     pub fn new(left_alone: (&'static str, &'static str)) -> Metrics {
         let mut registry = Registry::with_prefix("pleach");
@@ -165,7 +165,7 @@ impl Metrics {
         self.served.clone()
     }
 
-    /// What is told of the last round, in the OpenMetrics text format.
+    /// The figures of the last round, in the OpenMetrics text format.
     #[must_use]
     pub fn text(&self) -> Arc<Mutex<String>> {
         Arc::clone(&self.text)

@@ -24,7 +24,7 @@ use crate::state::{self, State};
 use crate::status::Status;
 use crate::system::{Look, Words};
 
-/// Time for a driver that was told to end, before what it holds is handed back. *Ours*: longer than one round of most sites.
+/// Time for a driver to end by itself, before what it holds is handed back. *Ours*: longer than one round of most sites.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
 /// The exit code of a command that asks whether something is well.

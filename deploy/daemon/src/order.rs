@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::fleet::Fleet;
 
-/// Jobs of an order that a person is told.
+/// Jobs of an order that are named to an operator.
 const NUM_TOLD: usize = 10;
 
 /// An order of waiting jobs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Order {
-    /// The jobs that the policy was told of, the first first; in a log no more than those that were ranked.
+    /// The jobs in the policy's tables, the first first; in a log no more than those that were ranked.
     pub jobs: Vec<ExternalId>,
     /// How many there are in all.
     pub num_jobs: usize,
@@ -55,13 +55,13 @@ impl Order {
         ranked(self) == ranked(other)
     }
 
-    /// Place of a job, from 1; none of who is not in it.
+    /// Place of a job, from 1; none of a job that is not in it.
     #[must_use]
     pub fn place(&self, job: ExternalId) -> Option<usize> {
         Some(self.jobs.iter().position(|other| *other == job)? + 1)
     }
 
-    /// Where a job stands, in words; none of who is not in it.
+    /// Where a job stands, in words; none of a job that is not in it.
     #[must_use]
     pub fn told(&self, job: ExternalId) -> Option<String> {
         let place = self.place(job)?;

@@ -1,4 +1,4 @@
-//! A round where no more than the order of the waiting jobs is told: which is ranked where, what would start now, and, where that is
+//! A round of `Drive::Order`, which only orders the waiting jobs: how they are ranked, what would start now, and, where that is
 //! allowed, which running jobs are stopped for it.
 
 use pleach_scheduler::decision::Action;

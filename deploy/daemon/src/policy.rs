@@ -15,10 +15,10 @@ use crate::fleet;
 use crate::record::Planned;
 use crate::snapshot::Snapshot;
 
-/// Who answers where nobody says who.
+/// The fallback where neither the settings nor the tree's file name one.
 pub const FALLBACK: &str = "easy";
 
-/// What is told of a dealer where running jobs may not be stopped.
+/// The warning about a dealer where running jobs may not be stopped.
 const ONLY_FILLS: &str = "it deals the GPUs of running jobs anew, which `preemption = true` allows; here it only fills free GPUs in \
                           its order, which is little better than any other";
 
@@ -60,7 +60,7 @@ pub struct Loaded {
 pub struct Narrow {
     /// The most GPU types of such a cluster.
     pub gpu_types_max: u32,
-    /// Who decides on others.
+    /// The rule that decides on others.
     pub other: String,
 }
 
@@ -119,7 +119,7 @@ impl Loaded {
         })
     }
 
-    /// Why it would leave a whole cluster as it was seen to another rule, whoever holds what; none where it decides itself.
+    /// Why it would leave the whole cluster of a snapshot, all GPUs free, to another rule; none where it decides itself.
     ///
     /// # Errors
     /// Settings that do not fit what was seen.
@@ -128,7 +128,7 @@ impl Loaded {
         Ok(fleet.and_then(|fleet| self.aside(&fleet.cluster)))
     }
 
-    /// Who answers where this policy fails or is late: the heuristic of the settings, else the one that the tree's file names, else
+    /// What answers where this policy fails or is late: the heuristic of the settings, else the one of the tree's file, else
     /// [`FALLBACK`].
     ///
     /// # Errors
@@ -320,7 +320,7 @@ fn deals_beside(ordered: &PolicySpec) -> Result<Option<Dealing>, Error> {
     Ok(Some(Dealing::new(dealer)))
 }
 
-/// What of a policy is not carried out where no more than its order is told, in one line; nothing, where that is all of it.
+/// What of a policy is not carried out where only its order is, in one line; none where all of it is carried out.
 fn not_in_order(ordered: Option<&PolicySpec>, stops: bool) -> Result<Option<String>, Error> {
     let Some(ordered) = ordered else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Policies that are read, refused and told of.
+//! Policies that are read and refused, and what is said of them.
 
 use super::*;
 use pleach_scheduler::ActionKind;
@@ -151,7 +151,7 @@ fn where_a_policy_leaves_a_cluster_to_another_rule_is_known_when_it_is_read() {
         name: name.into(),
         gpu_type: kind.into(),
         num_gpus: 4,
-        // Whoever holds what, and whether it is up, are things of the moment.
+        // Which GPUs are in use, and whether the node is up, are things of the moment.
         num_gpus_used: 4,
         num_cpus_free: 0,
         host: None,

@@ -25,7 +25,7 @@ pub struct RoundRecord {
     pub is_shadow: bool,
     /// Name of the policy.
     pub policy: String,
-    /// Who answered in its place and why, where it could not.
+    /// What answered in its place and why, where it could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
     /// Why the policy itself left this round to another rule; the round is decided again alike.
@@ -39,7 +39,7 @@ pub struct RoundRecord {
     /// What a dealer's deal hung on beside the two; none where another one decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Turn>,
-    /// The order of the waiting jobs that was told; none where jobs are held and let go.
+    /// The order of the waiting jobs, under `Drive::Order`; none where jobs are held and let go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
     /// What was decided, in its order; beside an order, what the policy would have done then.

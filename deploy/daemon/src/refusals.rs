@@ -33,7 +33,7 @@ pub struct Refusals {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refusal {
-    /// Why, in the words of who refused; at most 200 characters, one line.
+    /// Why, in the words of the batch system; at most 200 characters, one line.
     pub reason: String,
     /// The node is not chosen for the job before this, Unix time, s.
     pub until_s: i64,

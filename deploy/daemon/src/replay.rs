@@ -52,7 +52,7 @@ impl Replay {
         let mut files = VecDeque::new();
         for place in places.iter().map(AsRef::as_ref) {
             if !place.is_dir() {
-                // It is read later, and told now where it is not there.
+                // It is read later; where it is missing, that is an error now.
                 segments::open(place).map_err(Error::file(place))?;
                 files.push_back(place.to_owned());
                 continue;

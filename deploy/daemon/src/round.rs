@@ -26,15 +26,15 @@ use crate::snapshot::Snapshot;
 /// What a round decided.
 #[derive(Debug)]
 pub struct Plan {
-    /// The decisions, in their order; where no more than an order is told, what the policy would do now.
+    /// The decisions, in their order; under `Drive::Order`, what the policy would do now.
     pub decisions: Vec<Planned>,
     /// How many of these, the first ones, are for leases: not the policy's.
     pub num_for_leases: usize,
-    /// The order of the waiting jobs, where that is what is told.
+    /// The order of the waiting jobs, under `Drive::Order`.
     pub order: Option<Order>,
     /// The tables as the decisions left them; none without any node.
     pub fleet: Option<Fleet>,
-    /// Who answered in the policy's place and why.
+    /// What answered in place of the policy, and why.
     pub fallback: Option<String>,
     /// Why the policy itself left this cluster to another rule; none where it decided, or had nothing to decide.
     pub aside: Option<String>,
@@ -61,14 +61,14 @@ impl Plan {
         }
     }
 
-    /// What the policy decided, or who answered in its place.
+    /// What the policy decided, or what answered in its place.
     #[must_use]
     pub fn of_policy(&self) -> &[Planned] {
         self.decisions.get(self.num_for_leases..).unwrap_or_default()
     }
 }
 
-/// Who decides, and who does where that fails.
+/// What decides, and what decides where that fails.
 #[derive(Debug)]
 pub struct Deciders<'a> {
     /// The policy.
@@ -307,7 +307,7 @@ pub fn is_same(ours: &[Planned], theirs: &[Planned]) -> bool {
     ours.iter().map(key).eq(theirs.iter().map(key))
 }
 
-/// Whether a decision is carried out by somebody: reservations are not.
+/// Whether a decision is carried out: reservations are not.
 #[must_use]
 pub fn is_carried_out(planned: &Planned) -> bool {
     planned.decision.action != Action::Reserve

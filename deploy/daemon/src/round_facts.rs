@@ -1,5 +1,5 @@
-//! What a round shows that no operator should have to find out: who has waited longest, what begins to run, which GPUs stand idle
-//! beside jobs that would fit there, who decided.
+//! What a round shows that no operator should have to find out: which job has waited longest, what begins to run, which GPUs
+//! stand idle beside jobs that would fit there, what decided.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::round::Plan;
 use crate::snapshot::Phase;
 use crate::system::Look;
 
-/// Who decided a round.
+/// What decided a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecidedBy {
@@ -39,15 +39,15 @@ pub struct Oldest {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RoundFacts {
-    /// The job that waits for the driver longest; none: nobody waits.
+    /// The job that waits for the driver longest; none: no job waits.
     pub oldest: Option<Oldest>,
     /// Jobs that were seen to begin to run since the daemon began.
     pub num_started: u64,
-    /// GPUs that nobody had after the round; those of starts that were not sent are among them.
+    /// GPUs that were free after the round; those of starts that were not sent are among them.
     pub num_gpus_idle: u32,
     /// Jobs that waited after the round and would have fitted there, one by one.
     pub num_jobs_fitting: usize,
-    /// Who decided.
+    /// What decided.
     pub decided_by: DecidedBy,
     /// Why it was not the policy; empty where it was.
     pub why: String,
@@ -83,7 +83,7 @@ impl RoundFacts {
             (None, None) => (DecidedBy::Policy, String::new()),
         };
         let is_unsent = |planned: &&Planned| !planned.outcome.is_empty() && planned.outcome != "sent";
-        // Where an order is told, the tables are as they were seen and have no start.
+        // Under `Drive::Order` the tables are as they were seen and have no start.
         let in_tables = plan.decisions.iter().filter(|_| plan.order.is_none());
         let starts = in_tables.filter(|planned| planned.decision.action == Action::Start);
         let unsent: Vec<&Planned> = starts.filter(is_unsent).collect();

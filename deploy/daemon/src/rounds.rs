@@ -1,4 +1,4 @@
-//! Round after round, until somebody wishes it to end: what `run` does with a driver, whatever the batch system.
+//! Round after round, until a signal ends it: what `run` does with a driver, whatever the batch system.
 
 use std::time::{Duration, Instant};
 
@@ -26,10 +26,10 @@ pub trait Host {
     fn pause(&mut self, most: Duration) -> impl Future<Output = Option<Wish>>;
 }
 
-/// Runs a driver with a time of `tick` between rounds, `most` rounds if that is told.
+/// Runs a driver with a time of `tick` between rounds, `most` rounds if that is given.
 ///
 /// # Errors
-/// A policy that fails on the first look. All else is told, and tried again in the next round.
+/// A policy that fails on the first look. All else is reported, and tried again in the next round.
 pub async fn run<S: BatchSystem>(
     driver: &mut Driver<S>,
     host: &mut impl Host,

@@ -1,9 +1,9 @@
 //! A log as the record of a schedule (docs/schedule-record.md): of the jobs that [`Capture`](crate::capture::Capture) writes into its
-//! list, who held GPUs of which nodes when, as far as rounds show it.
+//! list, on which nodes each held GPUs and when, as far as rounds show it.
 //!
 //! Times are seconds after the first submission of the list. Nodes are numbers in the order of the list's cluster. Which GPUs of a node
-//! they are is not told but for shares. The rate is the speed that the settings give to the slowest node: how fast a job really
-//! was nobody saw.
+//! they are is recorded for shares alone. The rate is the speed that the settings give to the slowest node: how fast a job really
+//! was is not known.
 
 use std::collections::BTreeMap;
 use std::path::Path;

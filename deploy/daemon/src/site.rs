@@ -14,17 +14,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Site {
-    /// Nodes that are closed to those who refer to the rule.
+    /// Nodes that are closed to the jobs that refer to the rule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
-    /// Sums of which those who refer to them may take what is left.
+    /// Sums of which the jobs that refer to them may take what is left.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowances: Vec<Allowance>,
     /// Racks of nodes, by the nodes' names: nodes of one share the fast network.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub racks: BTreeMap<String, String>,
-    /// GPUs of nodes, by name, that are held by who is being stopped and are promised to nobody: where there are leases, which wait
-    /// for them rather than stop somebody else.
+    /// GPUs of nodes, by name, that jobs being stopped still hold and that are promised to no job: where there are leases, which
+    /// wait for them rather than stop further jobs.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub leaving: BTreeMap<String, u32>,
 }
@@ -72,11 +72,11 @@ pub struct Allowance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostSeen {
-    /// CPUs in all, those that nobody may have apart.
+    /// CPUs in all, without those that no job may have.
     pub num_cpus: u32,
     /// Host memory in all, MiB.
     pub memory_mib: u32,
-    /// Host memory that nobody has reserved, MiB.
+    /// Host memory that no job has reserved, MiB.
     pub memory_mib_free: u32,
 }
 

@@ -49,11 +49,11 @@ pub struct NodeSeen {
     pub gpu_type: String,
     /// GPUs, 1 to 64.
     pub num_gpus: u32,
-    /// GPUs that somebody holds, wholly or in part.
+    /// GPUs in use, wholly or in part.
     pub num_gpus_used: u32,
-    /// CPUs that nobody holds.
+    /// Free CPUs.
     pub num_cpus_free: u32,
-    /// CPUs and host memory in all; none: not looked at, and whoever has GPUs has what comes with them.
+    /// CPUs and host memory in all; none: not looked at, and a job that has GPUs has what comes with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostSeen>,
     /// Whether it takes jobs.
@@ -79,7 +79,7 @@ pub struct Share {
     pub shards: u32,
     /// In thousandths of a GPU, 1 to 1000.
     pub gpu_milli: u16,
-    /// Index of the GPU on which it runs; none: not told.
+    /// Index of the GPU on which it runs; none: not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<u32>,
 }
@@ -122,7 +122,7 @@ pub struct JobSeen {
     /// The account that pays for it; empty where there is none.
     #[serde(default)]
     pub account: String,
-    /// Who submitted it; empty where that is not known.
+    /// The user that submitted it; empty where that is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub user: String,
     /// When it came, Unix time, s.
@@ -185,7 +185,7 @@ impl JobSeen {
         self.share.map_or(1000, |share| share.gpu_milli)
     }
 
-    /// What a policy is told of its run time, s: the prediction where it is below the time limit, and no less than a hundredth of that,
+    /// Its run time for policies, s: the prediction where it is below the time limit, and no less than a hundredth of that,
     /// else the limit, which is `default_limit_s` for a job without one. At least 1 s.
     #[must_use]
     pub fn estimate_s(&self, default_limit_s: i64) -> Estimate {

@@ -64,7 +64,7 @@ pub struct Starts {
     pub requests: Vec<Request>,
 }
 
-/// Median waits that are told as one, 0 to 6: what is written to a job changes with its bucket alone.
+/// Median waits that are shown as one, 0 to 6: what is written to a job changes with its bucket alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bucket(pub usize);
 

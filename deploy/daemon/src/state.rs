@@ -46,7 +46,7 @@ const LAST_BREATH: Duration = Duration::from_secs(1);
 const HOLDER_MAX: u64 = 300;
 
 /// Longest time for which a file may be behind in when jobs were last seen, s. *Ours*: a third of the time between two looks up to
-/// which an end that nobody told is taken to lie between them.
+/// which an end that was not reported is taken to lie between them.
 const LOOKS_S: i64 = 20;
 
 /// Whether what was written at one Unix time, s, says well enough at another when jobs were last seen.
@@ -95,7 +95,7 @@ impl State {
                 Err(TryLockError::Error(source)) => return Err(Error::File { path, source }),
             }
         }
-        // For whoever is refused; a full disk is no reason to drive nothing.
+        // For a process that finds the lock taken; a full disk is no reason to drive nothing.
         let _ = lock
             .set_len(0)
             .and_then(|()| writeln!(lock, "{} (process {})", program(), std::process::id()));
@@ -239,7 +239,7 @@ fn program() -> String {
     })
 }
 
-/// Who has a lock, as it wrote into it.
+/// What has a lock, as it wrote into it.
 fn holder(lock: File) -> String {
     let mut bytes = Vec::new();
     let _ = lock.take(HOLDER_MAX).read_to_end(&mut bytes);
@@ -295,7 +295,7 @@ mod tests {
         });
         assert!(take(false, 10_000).unwrap().is_some());
         ends.join().unwrap();
-        // So is one that was killed a moment ago, by whoever takes its place.
+        // So is one that was killed a moment ago, by the process that takes its place.
         let killed = State::take(folder.path(), LogSettings::default()).unwrap();
         let ends = thread::spawn(move || {
             thread::sleep(LAST_BREATH / 5);

@@ -45,11 +45,12 @@ pub struct Status {
     pub num_failed: u64,
     /// Rounds that the fallback answered, and those that the policy itself left to it.
     pub num_fallbacks: u64,
-    /// Starts that were sent; in shadow mode, that were decided. Where an order is told nobody is sent: [`RoundFacts`] has those seen.
+    /// Starts that were sent; in shadow mode, that were decided. Under [`Drive::Order`] none is sent: [`RoundFacts`] has those
+    /// seen.
     pub num_starts: u64,
     /// Those of them that the fallback decided.
     pub num_starts_by_fallback: u64,
-    /// What was told of the order; none where jobs are held and let go.
+    /// What was written of the order; none where jobs are held and let go.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<OrderStatus>,
     /// Why the policy left the last round in which there was something to decide to another rule; none where it decided.
@@ -97,7 +98,7 @@ pub struct Status {
 pub struct OrderStatus {
     /// Way of driving, [`Drive::name`].
     pub drive: String,
-    /// The first jobs of the order, in words; empty where nobody waits.
+    /// The first jobs of the order, in words; empty where no job waits.
     pub first: String,
     /// Changes that were written.
     pub num_written: u64,
@@ -106,7 +107,7 @@ pub struct OrderStatus {
 }
 
 impl OrderStatus {
-    /// Of a way of driving in which nothing was told yet; none where no order is.
+    /// Before an order was written; none where jobs are held and let go.
     #[must_use]
     pub fn begin(drive: Drive) -> Option<OrderStatus> {
         drive.is_order().then(|| OrderStatus {
@@ -117,7 +118,7 @@ impl OrderStatus {
 }
 
 impl Status {
-    /// Takes in who decided a round; what an operator should know of that.
+    /// Takes in what decided a round; what an operator should know of that.
     pub fn decided(&mut self, plan: &Plan) -> Option<String> {
         let is_asked = plan.aside.is_some() || !plan.of_policy().is_empty();
         if is_asked && plan.fallback.is_none() {
@@ -137,7 +138,7 @@ impl Status {
         }
     }
 
-    /// Takes in what was told of an order.
+    /// Takes in what was written of an order.
     pub fn told_order(&mut self, order: &Order) {
         let told = self.order.get_or_insert_default();
         told.num_written += order.written.len() as u64;

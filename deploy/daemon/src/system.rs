@@ -1,8 +1,8 @@
 //! What a batch system is to the driver: something that shows itself, tells of ended jobs, and carries decisions out.
 //!
-//! The three are apart. A look is plain data that no later step changes, so it may be shared with whoever answers others
-//! meanwhile; nobody decides while looking; and hands know nothing of policies. Methods may wait, as those of a client of an API
-//! server do; where they never do, as with commands, [`crate::wait::block_on`] runs a driver without any runtime.
+//! The three are apart. A look is plain data that no later step changes, so it may be shared with threads that answer clients
+//! meanwhile; nothing is decided while looking; and hands know nothing of policies. Methods may wait, as those of a client of an
+//! API server do; where they never do, as with commands, [`crate::wait::block_on`] runs a driver without any runtime.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -21,7 +21,7 @@ use crate::snapshot::{JobSeen, Snapshot};
 /// How a batch system is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Words {
-    /// Who has the jobs that are left alone.
+    /// The scheduler of the jobs that are left alone.
     pub scheduler: &'static str,
     /// The figure that counts those: its name and what it says.
     pub left_alone: (&'static str, &'static str),
@@ -38,7 +38,7 @@ pub trait Look {
     /// What policies decide on.
     fn snapshot(&self) -> &Snapshot;
 
-    /// The same, to write predictions into it before anybody else sees the look.
+    /// The same, to write predictions into it before the look is shared.
     fn snapshot_mut(&mut self) -> &mut Snapshot;
 
     /// The same, of a look that nothing else needs.
@@ -180,7 +180,7 @@ pub trait BatchSystem {
         Ok(true)
     }
 
-    /// Shows a look to whoever answers others from it.
+    /// Shows a look to the threads that answer clients from it.
     fn show(&self, _look: &Arc<Self::Look>) {}
 
     /// How jobs ended that have left a short time ago, as far as it tells.
@@ -195,13 +195,13 @@ pub trait BatchSystem {
 
 /// What carries decisions out, in one round: one by one, in their order.
 pub trait Hands {
-    /// Before the decisions: holds what nobody holds, finishes what was cut short, takes back what did not start, gives back what
-    /// the policy cannot be told of.
+    /// Before the decisions: holds what is not held yet, finishes what was cut short, takes back what did not start, gives back
+    /// what has no place in the policy's tables.
     fn keep(&mut self, now_s: i64) -> impl Future<Output = Kept>;
 
-    /// Tells the batch system the order of the waiting jobs, as far as a round has time for, and writes what was told into it.
-    /// `now` is what the policy would do now. What an operator should know of it comes back; what was refused is told again in the
-    /// next round. Only batch systems that start jobs by themselves are told one.
+    /// Gives the batch system the order of the waiting jobs, as far as a round has time for, and notes in it what was written.
+    /// `now` is what the policy would do now. What an operator should know of it comes back; what was refused is written again in
+    /// the next round. Only batch systems that start jobs by themselves get one.
     fn rank(&mut self, _order: &mut Order, _now: &mut [Planned]) -> impl Future<Output = Vec<String>> {
         async { Vec::new() }
     }

@@ -1,5 +1,5 @@
 //! The watch for drift and for broken promises in a driver's round, whatever the batch system: what is begun with, what decides, what
-//! is counted, what is written down and what an operator is told.
+//! is counted, what is written down and what an operator reads.
 
 use std::collections::BTreeMap;
 

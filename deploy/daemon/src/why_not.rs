@@ -110,7 +110,7 @@ fn stand(job: &JobSeen, memory: &Memory, snapshot: &Snapshot) -> String {
         .map_or_else(String::new, |refusals| refusals.told(now_s))
 }
 
-/// Where a job stands in the order, and who comes before it.
+/// Where a job stands in the order, and which jobs come before it.
 fn place(fleet: &Fleet, loaded: &mut Loaded, id: ExternalId) -> Result<String, Error> {
     let decided = ordering::rank(fleet, loaded, &mut || false)?.unwrap_or_default();
     let order = decided.order.unwrap_or_default();

@@ -36,7 +36,7 @@ fn node(name: &str, gpu_type: &str) -> NodeSeen {
         name: name.into(),
         gpu_type: gpu_type.into(),
         num_gpus: 4,
-        // The cluster is written down whole, whoever holds what.
+        // The cluster is written down whole, whatever GPUs are in use.
         num_gpus_used: 3,
         num_cpus_free: 64,
         host: None,
@@ -323,7 +323,7 @@ fn shares_are_parts_of_gpus_and_what_is_there_is_not_overwritten() {
     rounds.iter().for_each(|record| again.read(record));
     let error = again.write(&path, None).unwrap_err().to_string();
     assert!(error.contains("shares.csv"), "{error}");
-    // Beside somebody else's cluster no list is written, nor is half of one left.
+    // Beside the file of another cluster no list is written, nor is half of one left.
     let path = folder.path().join("other.csv");
     std::fs::write(folder.path().join("other.cluster.toml"), "mine").unwrap();
     let mut third = Capture::new(settings(false));

@@ -17,7 +17,7 @@ use pleach_scheduler::cluster::NodeState;
 
 pub(crate) const NOW_S: i64 = 1_795_000_000;
 
-/// A node of four GPUs and jobs of four, which start when they are told to.
+/// A node of four GPUs and jobs of four, which start as soon as they are let go.
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) jobs: Vec<JobSeen>,
@@ -214,7 +214,7 @@ fn a_round_asks_in_its_order_and_for_ends_only_where_a_job_has_left() {
     let asked = round(NOW_S + 4).0;
     assert_eq!(asked[..2], ["observe", "ended"]);
     assert_eq!(asked[3..], ["keep", "start 2 on n1"]);
-    // What did not start is remembered with its node, or told to pause.
+    // What did not start is remembered with its node, or pauses.
     let late = |node: Option<&str>| Late {
         job: ExternalId::number(2),
         node: node.map(str::to_owned),

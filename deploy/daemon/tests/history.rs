@@ -76,7 +76,7 @@ fn seen(job: &JobSpec, number: usize) -> JobSeen {
     }
 }
 
-/// What the daemon tells each job when it comes, where nobody has to wait. Behind each job of `cuts` it begins again.
+/// The daemon's prediction for each job when it comes, where no job has to wait. Behind each job of `cuts` it begins again.
 fn told(workload: &Workload, num_last: u32, cuts: &[usize]) -> Vec<Option<f64>> {
     let settings = RoundSettings {
         estimates: EstimateSettings {

@@ -1,5 +1,6 @@
-//! Random sites: CPUs, host memory, rules, limits, nodes that refuse for reasons that nobody tells. Nobody is sent where the tables
-//! say that he may not go, no limit is exceeded, and whoever fits somewhere by the site's rules starts within a number of rounds.
+//! Random sites: CPUs, host memory, rules, limits, nodes that refuse jobs for hidden reasons. No job is sent where the tables say
+//! that it may not go, no limit is exceeded, and each job that fits somewhere by the site's rules starts within a number of
+//! rounds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +21,8 @@ pub const NOW_S: i64 = 1_795_000_000;
 const TICK_S: i64 = 60;
 /// Rounds for which a job runs.
 const RUN_ROUNDS: i64 = 2;
-/// Rounds within which whoever fits starts: each of the jobs before it may find its node last, and they run one after the other.
+/// Rounds within which a job that fits starts: each of the jobs before it may find its node last, and they run one after the
+/// other.
 const ROUNDS: i64 = 80;
 
 pub fn job(number: u64, gpus: u32, num_nodes: u32) -> JobSeen {
@@ -189,7 +191,8 @@ fn who_holds_back_for_a_job_that_lacks_cpus_waits_for_whom_it_needs() {
         limit_s: Some(limit_s),
         ..job(number, 1, 1)
     };
-    // The first needs twelve CPUs of g0 at 5,000 s; who comes later and ends before may have two of them, who ends later may not.
+    // The first needs twelve CPUs of g0 at 5,000 s. A later job that ends before may have two of them, one that ends later may
+    // not.
     let jobs = vec![
         runs(1, 5000),
         runs(2, 9000),
@@ -271,7 +274,7 @@ fn job_of(number: u64, draw: &JobDraw) -> JobSeen {
     }
 }
 
-/// Nodes that a job may have, by the rules and by what nobody tells.
+/// Nodes that a job may have, by the rules and by hidden refusals.
 fn may_have(draw: &JobDraw, rules: &[u8; 3], node: usize) -> bool {
     let by_rules = (0..3).all(|bit| draw.4 >> bit & 1 == 0 || rules[bit] >> node & 1 == 0);
     by_rules && draw.5 >> node & 1 == 0

@@ -41,7 +41,7 @@ use crate::names;
 use crate::pod::{self, PodSeen};
 use crate::workload_queue::{KueueLists, Place};
 
-/// Who changes pods, for the API server's own notes about fields.
+/// The name under which the API server notes the fields that this program changes.
 const MANAGER: &str = "pleach-kubernetes";
 /// Selects pods that have not ended.
 const LIVE: &str = "status.phase!=Succeeded,status.phase!=Failed";
@@ -326,7 +326,7 @@ impl Cluster {
     /// Writes a Lease: the version that it has, or a new one where it has none.
     ///
     /// # Errors
-    /// A refusal; 409 where somebody else was sooner.
+    /// A refusal; 409 where another controller was sooner.
     pub async fn take_lease(&self, lease: &Lease) -> Result<(), Error> {
         let of = |text: &Option<String>| text.clone().unwrap_or_default();
         let (namespace, name) = (of(&lease.metadata.namespace), of(&lease.metadata.name));

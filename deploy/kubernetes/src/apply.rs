@@ -126,7 +126,7 @@ impl<'a> Hands<'a> {
         }
     }
 
-    /// With somebody who is told of jobs that are stopped.
+    /// With the claims, which hear of jobs that are stopped.
     #[must_use]
     pub fn telling(self, claims: &'a Claims) -> Hands<'a> {
         Hands {
@@ -135,7 +135,7 @@ impl<'a> Hands<'a> {
         }
     }
 
-    /// Finishes releases that were cut short, gives back what the policy cannot be told of, makes pods anew that cannot be bound.
+    /// Finishes releases that were cut short, gives back what the tables have no place for, makes pods anew that cannot be bound.
     async fn keep_all(&mut self, now_s: i64) -> Kept {
         let mut kept = Kept::default();
         let notes = &mut kept.notes;
@@ -332,9 +332,9 @@ impl<'a> Hands<'a> {
         mark.text(uid, &self.settings.marks)
     }
 
-    /// Lets a gang go: every pod is marked before the first one is free, for who begins anew must know where the rest goes even if
-    /// the first ones have ended by then. Where one cannot be marked or the first not be let go, as one that was evicted, the
-    /// marks are taken off again: the others would begin without it. How many were let go, and what went wrong.
+    /// Lets a gang go: every pod is marked before the first one is free. A controller that begins anew must know where the rest
+    /// goes, even if the first ones have ended by then. Where one cannot be marked or the first not be let go, as one that was
+    /// evicted, the marks are taken off again: the others would begin without it. How many were let go, and what went wrong.
     async fn let_all_go(
         &mut self,
         pods: &[PodSeen],
@@ -444,7 +444,7 @@ impl system::Hands for Hands<'_> {
         }
         let each = job.gpus_per_node.max(1);
         for (unit, num) in &seats {
-            // Where all GPUs are counted that were given, kube-scheduler has room for everybody, in whatever order it binds them.
+            // While no more GPUs are given than are free, kube-scheduler has room for all pods, in whatever order it binds them.
             let gpus = self.given.entry(unit.clone()).or_default();
             *gpus = gpus.saturating_add(num.saturating_mul(each));
             if *gpus <= self.observed.free.get(unit).copied().unwrap_or(0) {

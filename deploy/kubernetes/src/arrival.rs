@@ -1,5 +1,5 @@
 //! The order in which jobs of one second came. Kubernetes keeps whole seconds, so the names have to tell: numbers in them count as
-//! numbers, for whoever submits many at once numbers them (`job-8` before `job-10`).
+//! numbers, for users who submit many jobs at once number them (`job-8` before `job-10`).
 
 use std::cmp::Ordering;
 

@@ -26,7 +26,7 @@ use crate::job_pods::JobPods;
 const FILE: &str = "claims.json";
 /// Largest such file that is read, bytes.
 const FILE_MAX: u64 = 64 << 20;
-/// Gang sizes that are told apart of each namespace: as the driver's own history.
+/// Gang sizes that are distinguished in each namespace: as in the driver's own history.
 const NUM_GANGS: usize = 16;
 /// Shortest and longest run time that is learned, s.
 const RUN_TIME_S: (f64, f64) = (1.0, 1e9);

@@ -91,7 +91,7 @@ pub async fn hand_back(settings: &Settings, args: &HandBackArgs) -> Result<ExitC
         say(&format!(
             "{num} workloads have the priorities of their classes again"
         ))?;
-        // Who drove by gates before may have left some; without the right to lift them that is told.
+        // A controller that drove by gates may have left some; a missing right to lift them is reported.
         let (num, others) = hand_back_all(&cluster, settings).await?;
         refused.extend(others);
         Ok((num, refused))

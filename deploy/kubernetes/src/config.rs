@@ -44,17 +44,18 @@ pub struct Settings {
     pub opt_out: bool,
     /// Users and groups that may take our gate off a pod and change its marks, where the webhook is asked about updates.
     pub releasers: Vec<String>,
-    /// The Lease that the controller holds while it drives, NAMESPACE/NAME; others stand by. None: whoever runs drives.
+    /// The Lease that the controller holds while it drives, NAMESPACE/NAME; others stand by. None: every controller that runs
+    /// drives.
     pub lease: Option<String>,
     /// A controller whose Lease was not renewed for so long is taken to be gone, s, 2 to 600.
     pub lease_s: u32,
-    /// Who this controller is for the others.
+    /// The name of this controller for the others.
     #[serde(skip)]
     pub identity: String,
     /// Schedulers whose pods are driven, by `spec.schedulerName`.
     pub scheduler_names: Vec<String>,
-    /// Extended resources that count as GPUs; a `*` at the end stands for any ending. Those of the first one are told by
-    /// the node's type, those of others by the resource's own name.
+    /// Extended resources that count as GPUs; a `*` at the end stands for any ending. GPUs of the first one have the node's type,
+    /// those of others the resource's own name.
     pub gpu_resources: Vec<String>,
     /// Node labels that tell the GPU type; the first that a node has.
     pub gpu_type_labels: Vec<String>,
@@ -75,13 +76,13 @@ pub struct Settings {
     pub objects_max: u32,
     /// Largest answer of the API server that is read, bytes, at least 65,536.
     pub answer_bytes_max: u64,
-    /// A gang whose size nobody tells is whole once it has not grown for so long, s, 0 to 3600.
+    /// A gang of unknown size is whole once it has not grown for so long, s, 0 to 3600.
     pub settle_s: i64,
     /// A gang that is short of pods for so long is left to kube-scheduler, s, 1 to 1e7.
     pub gang_limit_s: i64,
     /// How long the second job of a round that goes to a node waits for the first one to be bound, s, 0 to 60.
     pub bind_wait_s: f64,
-    /// After this time pods that were let go and are not bound are told, and made anew where [`Settings::recreate`], s, 1 to
+    /// After this time pods that were let go and are not bound are reported, and made anew where [`Settings::recreate`], s, 1 to
     /// 86,400.
     pub release_limit_s: i64,
     /// Pods that are bound and have not begun for so long are evicted where [`Settings::recreate`], all of a gang that was bound
@@ -108,11 +109,11 @@ pub struct Settings {
     pub events: bool,
     /// Which pods are leases.
     pub leases: LeaseSettings,
-    /// Webhook and metrics; none: nobody listens.
+    /// Webhook and metrics; none: no port is opened.
     pub server: Option<ServerSettings>,
 }
 
-/// The server of the webhook and the metrics. There is no form without TLS, and none without a proof of who asks.
+/// The server of the webhook and the metrics. There is no form without TLS, and none without a proof of the client's identity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSettings {
@@ -132,11 +133,11 @@ pub struct ServerSettings {
     /// Largest body of a request, bytes, 1024 to 1 GiB.
     #[serde(default = "body_bytes_max")]
     pub body_bytes_max: usize,
-    /// Most connections at once of clients that have shown who they are, 1 to 100,000; others wait for a place for
-    /// `request_limit_s`. Those that have not shown it yet have room of their own, of which the last 256 keep theirs.
+    /// Most connections at once of clients that have proved their identity, 1 to 100,000; others wait for a place for
+    /// `request_limit_s`. Those that have not proved it yet have room of their own, of which the last 256 keep theirs.
     #[serde(default = "connections_max")]
     pub connections_max: usize,
-    /// Most requests that are read and answered at once, 1 to 10,000; others are told 503.
+    /// Most requests that are read and answered at once, 1 to 10,000; others get 503.
     #[serde(default = "requests_max")]
     pub requests_max: usize,
     /// Longest time for the head of a request and for its body and answer, s, 1 to 60. A handshake has 2 s.
@@ -358,7 +359,7 @@ impl Settings {
             })
     }
 
-    /// Whether its GPUs are told by the node's type.
+    /// Whether its GPUs have the node's type.
     #[must_use]
     pub fn is_main(&self, resource: &str) -> bool {
         self.gpu_resources.first().is_some_and(|name| name == resource)

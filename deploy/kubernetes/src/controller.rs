@@ -54,7 +54,7 @@ pub struct Kubernetes {
     memo: Memo,
     /// What is believed of what users say.
     claims: Claims,
-    /// None: whoever runs drives.
+    /// None: every controller that runs drives.
     lease: Option<Held>,
     view: View,
     is_shadow: bool,
@@ -62,7 +62,7 @@ pub struct Kubernetes {
     began_s: Option<i64>,
     /// What was last said of pods that came by the webhook.
     unheld: Unheld,
-    /// What users were told.
+    /// Events for users.
     events: Events,
 }
 
@@ -86,7 +86,7 @@ impl Kubernetes {
         settings.marks = Key::take(settings.key_place())?;
         let rounds = settings.rounds();
         let claims = Claims::begin(&settings.state_dir, &rounds.estimates);
-        // In shadow mode nobody is in anybody's way.
+        // In shadow mode no controller is in another's way.
         let lease = Held::of(&settings).filter(|_| !is_shadow);
         let pulse = Pulse::default();
         let system = Kubernetes {
@@ -231,7 +231,7 @@ impl BatchSystem for Kubernetes {
         self.claims.bound(&mut observed.snapshot, &mut observed.jobs);
         self.traces.clone_from(&observed.traces);
         if let Err(error) = right {
-            // Who stands by answers the webhook as whoever drives does.
+            // A controller that stands by answers the webhook as the one that drives does.
             if matches!(error, Error::StandsBy { .. }) {
                 self.view.show(Arc::new(observed));
             }

@@ -1,4 +1,4 @@
-//! One job: its pods, where it stands, and what the tables and an operator are told of it.
+//! One job: its pods, where it stands, and what the tables and an operator see of it.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ pub(crate) struct DrivenJob {
     pub job: JobSeen,
     pub pods: JobPods,
     pub lost: Lost,
-    /// Where it waits and nobody tells its size: its pods, and when these last became fewer, Unix time, s.
+    /// Where it waits and its size is not known: its pods, and when these last became fewer, Unix time, s.
     pub size: Option<(usize, i64)>,
     /// Its pods that are ending while others are there.
     pub ending: Vec<PodSeen>,
@@ -289,7 +289,7 @@ fn claim(member: &Membership, pods: &[PodSeen]) -> Option<Claim> {
     })
 }
 
-/// A job as the tables are told of it, but for its GPU types.
+/// A job as the tables get it, but for its GPU types.
 fn described(
     member: &Membership,
     first: Option<&Pod>,
@@ -314,7 +314,7 @@ fn described(
     JobSeen {
         id: member.id,
         start_s: match stand.phase {
-            // Whose kubelet has told nothing yet began when it was let go.
+            // A pod whose kubelet has reported nothing yet began when it was let go.
             Phase::Running => seen.iter().filter(|pod| pod.node.is_some()).map(began_s).max(),
             _ => None,
         },

@@ -1,6 +1,6 @@
 //! Jobs that have ended, from the pods that the API server still lists: how each one's last run went.
 //!
-//! A pod that has ended stays until somebody deletes it: its Job with its time to live, a user, or the collector of pods once
+//! A pod that has ended stays until it is deleted: by its Job with its time to live, by a user, or by the collector of pods once
 //! there are thousands. So this is how jobs ended that have just left, and all the accounting that a cluster keeps by itself.
 //!
 //! A job's last run is the time up to its last end in which without a gap at least one of its pods ran: a pod that was made anew
@@ -56,7 +56,7 @@ struct Run<'a> {
     size: Option<u32>,
 }
 
-/// Jobs whose pods have ended, of those that are driven. Pods of which it is not told when they began or ended are left out.
+/// Jobs whose pods have ended, of those that are driven. Pods that do not show when they began or ended are left out.
 #[must_use]
 pub fn ended<'a>(
     pods: impl IntoIterator<Item = &'a Pod>,
@@ -72,7 +72,7 @@ pub fn ended<'a>(
         if !settings.drives(&seen.namespace) || pod::opts_out(pod, settings) {
             continue;
         }
-        // Who was cut short may have no times: it is told all the same, so that nobody takes its end for its own.
+        // A pod that was cut short may show no end: it counts all the same, so that its job is not taken to have ended by itself.
         let told_s = end_s(pod).or_else(|| seen.start_s.filter(|_| is_cut(pod)));
         let (Some(start_s), Some(end_s)) = (seen.start_s, told_s) else {
             continue;
@@ -111,7 +111,7 @@ fn last_run(mut runs: Vec<Run<'_>>, settings: &Settings) -> Option<Ended> {
     runs.sort_by_key(|run| std::cmp::Reverse((run.end_s, run.start_s)));
     let end_s = runs.first()?.end_s;
     let mut start_s = runs.first()?.start_s;
-    // Ends come latest first, so who ended before the run begins is followed by none that did not.
+    // Ends come latest first: behind a pod that ended before the run begins all others did so too.
     let mut num = 0;
     for run in &runs {
         if run.end_s < start_s {

@@ -1,4 +1,4 @@
-//! What can go wrong while a cluster is driven. None of it stops Kubernetes: a round that fails is told and tried again.
+//! What can go wrong while a cluster is driven. None of it stops Kubernetes: a round that fails is reported and tried again.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -92,7 +92,7 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
-    /// An address where nobody can listen.
+    /// An address where the server cannot listen.
     #[error("server.address {address}: {source}")]
     Listen {
         /// The address.
@@ -105,7 +105,7 @@ pub enum Error {
     StandsBy {
         /// Namespace and name.
         lease: String,
-        /// Who has it.
+        /// The controller that has it.
         holder: String,
     },
     /// A pod or a job that is not there.

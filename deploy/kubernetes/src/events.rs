@@ -23,7 +23,7 @@ use crate::observe::Observed;
 const SENT_MAX: i64 = 100;
 /// Events a second beyond these. *Ours*: each is a write of the API server, as those that start a job are.
 const PER_S: i64 = 10;
-/// A job that still waits is told its place again after so long, if that has changed, s. *Ours*.
+/// The place of a job that still waits is shown again after so long, if it has changed, s. *Ours*.
 const AGAIN_S: i64 = 600;
 /// Longest message, letters: the API server takes 1,024 bytes.
 const MESSAGE_MAX: usize = 250;

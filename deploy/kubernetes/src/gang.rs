@@ -19,7 +19,7 @@ pub struct Membership {
     pub key: Key,
     /// Its id, which a pod that takes another one's place keeps.
     pub id: ExternalId,
-    /// Pods in all; none where nobody tells.
+    /// Pods in all; none where that is not known.
     pub size: Option<u32>,
     /// What makes it anew under another id.
     pub owner: Option<ExternalId>,

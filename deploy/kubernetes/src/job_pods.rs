@@ -20,7 +20,7 @@ pub struct JobPods {
     pub seats: Seats,
     /// What is to be done about its gates, whatever the policy says.
     pub duty: Duty,
-    /// What is said of its run time and nothing holds it to; none where nobody says anything.
+    /// What is said of its run time and nothing holds it to; none where nothing is said.
     pub claim: Option<Claim>,
     /// Why it is left to kube-scheduler once it is its turn; none where the tables say all of it.
     pub turn: Option<String>,

@@ -2,7 +2,7 @@
 //!
 //! # Source
 //! `apis/kueue/v1beta2` of Kueue 0.17.0: `workload_types.go`, `clusterqueue_types.go`, `localqueue_types.go`,
-//! `workloadpriorityclass_types.go`. Fields that nobody here reads are left out.
+//! `workloadpriorityclass_types.go`. Fields that are not read here are left out.
 
 use std::borrow::Cow;
 
@@ -39,7 +39,7 @@ pub struct WorkloadSpec {
     pub pod_sets: Vec<PodSet>,
     /// Its LocalQueue, of its namespace.
     pub queue_name: Option<String>,
-    /// Who has more goes first; none counts as 0.
+    /// The higher goes first; none counts as 0.
     pub priority: Option<i32>,
     /// What gave it that priority.
     pub priority_class_ref: Option<ClassRef>,
@@ -93,11 +93,11 @@ pub struct ClusterQueue {
 pub struct ClusterQueueSpec {
     /// Queues that lend each other quota.
     pub cohort_name: Option<String>,
-    /// Whom it stops for those that wait.
+    /// Which workloads it stops for those that wait.
     pub preemption: Option<Preemption>,
 }
 
-/// Whom a queue stops for those that wait.
+/// Which workloads a queue stops for those that wait.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Preemption {
@@ -109,7 +109,7 @@ pub struct Preemption {
     pub borrow_within_cohort: Option<Borrow>,
 }
 
-/// Whom a queue stops to borrow.
+/// Which workloads a queue stops to borrow.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Borrow {
@@ -223,7 +223,7 @@ impl ClusterQueue {
     }
 }
 
-/// Whether a policy of preemption goes by priorities: `Never` stops nobody, and `Any` whomever it likes.
+/// Whether a policy of preemption goes by priorities: `Never` stops no workload, and `Any` may stop all.
 fn stops(policy: Option<&str>) -> bool {
     !matches!(policy, None | Some("" | "Never" | "Any"))
 }

@@ -1,12 +1,13 @@
-//! The Lease of the controller that drives. Whoever does not hold it stands by: it looks, so that its server can answer, and touches
-//! nothing.
+//! The Lease of the controller that drives. A controller that does not hold it stands by: it looks, so that its server can
+//! answer, and touches nothing.
 //!
 //! It is renewed beside the rounds, however long their lists take, for as long as rounds go on: a loop that hangs leaves it to
 //! another controller.
 //!
 //! # Source
-//! The rules of client-go's leader election: who holds it is believed gone when its record has not changed for as long as the Lease
-//! lasts by the clock of whoever looks, for clocks of others may be wrong; each change is for the very version that was read.
+//! The rules of client-go's leader election. A holder is believed gone when its record has not changed for as long as the Lease
+//! lasts, by the clock of the controller that looks, for clocks of others may be wrong. Each change is for the very version that
+//! was read.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ pub struct Held {
     lasts: Duration,
     /// When it was last renewed by us.
     renewed: Arc<Mutex<Option<Instant>>>,
-    /// One request after the other, whoever sends it.
+    /// One request after the other, whichever task sends it.
     turn: Arc<tokio::sync::Mutex<Turn>>,
 }
 
@@ -97,7 +98,7 @@ impl Held {
                 *self.renewed() = Some(began);
                 Ok(())
             }
-            // Somebody else was sooner.
+            // Another controller was sooner.
             Err(error) if error.code() == Some(409) => {
                 *self.renewed() = None;
                 Err(Error::StandsBy {

@@ -1,11 +1,11 @@
 //! Which pods are leases: replicas of services, which go before all jobs. An operator says so, in the settings; nothing that a user
 //! may write into a pod makes it one.
 //!
-//! The namespace is what is trusted: who may make pods in it is for the API server's rights to say, and how many for its quotas.
+//! The namespace is what is trusted: which users may make pods in it is for the API server's rights, and how many for its quotas.
 //! A priority class only narrows that, for any user may name one. So there is no way to say leases without namespaces.
 //!
 //! # What is deliberately not here
-//! How many replicas there are: that is the Deployment's, and of who scales it. Gangs as leases: a replica is one pod.
+//! How many replicas there are: that is for the Deployment, and for what scales it. Gangs as leases: a replica is one pod.
 
 use k8s_openapi::api::core::v1::Pod;
 use pleach_daemon::Drive;
@@ -21,8 +21,8 @@ pub struct LeaseSettings {
     pub namespaces: Vec<String>,
     /// Of these, only pods with one of these priority classes; empty: all.
     pub priority_classes: Vec<String>,
-    /// Work after which training jobs are believed to have written a checkpoint, s of their run time, 1 to 1e9: who is stopped loses
-    /// what was done since. None: they save all when they are stopped.
+    /// Work after which training jobs are believed to have written a checkpoint, s of their run time, 1 to 1e9: a job that is
+    /// stopped loses what was done since. None: they save all when they are stopped.
     pub checkpoint_s: Option<f64>,
     /// Longest time for which a lease waits for GPUs of a pod that is being stopped, s from when it was asked to, 0 to 86,400, with
     /// `release_limit_s` beside; then others yield. A pod's `terminationGracePeriodSeconds` is its user's to write.

@@ -1,8 +1,9 @@
-//! GPUs that pods hold which are being stopped, by unit: where there are leases, they wait for these rather than stop somebody else.
+//! GPUs that pods hold which are being stopped, by unit: where there are leases, they wait for these rather than stop further
+//! jobs.
 //!
 //! Whose they were does not matter: a job whose pods have all been made anew, and wait, gives back what the old ones hold until they
-//! have ended. Places that a job keeps for the pods which it makes in the stead of lost ones are no one else's. Nor is anybody waited
-//! for without end: a pod's own word on how long it may take counts up to a limit of the operator's.
+//! have ended. Places that a job keeps for the pods that replace lost ones go to no other job. No lease waits for a pod without
+//! end: a pod's own word on how long it may take counts up to a limit of the operator's.
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //! and needs no second round. A gang waits with its gates until all its pods are there.
 //!
 //! Whatever is not exactly what was decided about gets the gate, as does all that comes to a controller that knows of no place: a
-//! second pod, a pod made by anybody but the Job controller, one that asks for other GPUs or has a gate.
+//! second pod, a pod that the Job controller did not make, one that asks for other GPUs or has a gate.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

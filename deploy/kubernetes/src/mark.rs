@@ -1,6 +1,6 @@
 //! What was decided about a pod, as its annotation keeps it: all that a controller which begins anew has to know.
 //!
-//! Whoever may patch a pod may write annotations. So a mark is signed, for this very pod, with a key that only controllers have,
+//! Users who may patch pods may write annotations. So a mark is signed, for this very pod, with a key that only controllers have,
 //! and what is not signed so counts as not there.
 
 use std::fmt::Debug;
@@ -74,7 +74,7 @@ impl Key {
         }
     }
 
-    /// As [`Key::find`]; where nobody left a key in `state_dir`, one is made there. For the one controller that has the folder.
+    /// As [`Key::find`]; where there is no key in `state_dir`, one is made there. For the one controller that has the folder.
     ///
     /// # Errors
     /// As [`Key::find`]; a key that cannot be made or written.
@@ -121,7 +121,7 @@ fn own_path(state_dir: &Path) -> PathBuf {
     state_dir.join("marks.key")
 }
 
-/// Writes a file as a whole that nobody else may read.
+/// Writes a file as a whole that no other user may read.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let part = path.with_extension("part");
     let mut options = OpenOptions::new();
@@ -167,7 +167,7 @@ struct Signed {
 }
 
 impl Decided {
-    /// Reads the annotation of the pod with that UID; none where somebody else wrote it.
+    /// Reads the annotation of the pod with that UID; none where no controller wrote it.
     #[must_use]
     pub fn read(text: &str, uid: &str, key: &Key) -> Option<Decided> {
         if text.len() > TEXT_MAX {

@@ -1,6 +1,6 @@
 //! Names that this program writes into pods, and names of others that it reads.
 //!
-//! Ours begin with `pleach/`: a single label is a valid prefix of a qualified name, and it claims nobody's domain.
+//! Ours begin with `pleach/`: a single label is a valid prefix of a qualified name, and it claims no domain.
 
 pub use pleach_site::names::{
     GANG, GANG_SIZE, JOB_INDEX, JOB_NAME, JOB_NAME_OLD, JOBSET_NAME, KUEUE_GROUP, KUEUE_TOTAL, OF_GANGS,

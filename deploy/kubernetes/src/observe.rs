@@ -1,6 +1,6 @@
 //! From lists of nodes, pods and Jobs to the snapshot that a round decides on: a function without clock, network or state.
 //!
-//! What the tables cannot say is left to kube-scheduler, as in the daemon for Slurm: a held pod that nobody could place is let go
+//! What the tables cannot say is left to kube-scheduler, as in the daemon for Slurm: a held pod that fits nowhere is let go
 //! without a node. What is only not ready yet stays held.
 
 use std::collections::btree_map::Entry;
@@ -63,7 +63,7 @@ pub struct Lists {
     pub quotas: Vec<Arc<ResourceQuota>>,
     /// What could not be read and a round does without.
     pub unread: Vec<String>,
-    /// What Kueue has, where it is told an order.
+    /// What Kueue has, where it gets an order.
     pub kueue: Option<KueueLists>,
 }
 
@@ -76,11 +76,11 @@ pub struct Observed {
     pub jobs: BTreeMap<ExternalId, Arc<JobPods>>,
     /// Nodes by name.
     pub hosts: Arc<BTreeMap<String, Host>>,
-    /// GPUs of each unit that nobody holds and that are promised to nobody.
+    /// GPUs of each unit that are free and promised to no pod.
     pub free: BTreeMap<String, u32>,
     /// For the next look.
     pub traces: Traces,
-    /// Workloads that wait for Kueue, by arrival; none where it is told no order.
+    /// Workloads that wait for Kueue, by arrival; none where it gets no order.
     pub line: Vec<Place>,
     /// Pods that came by the webhook; none where it is not known.
     pub unheld: Option<Unheld>,
@@ -106,7 +106,7 @@ impl Observed {
     }
 }
 
-/// Makes the view of somebody who has not looked before.
+/// Makes the view of a first look.
 #[must_use]
 pub fn observe(lists: &Lists, settings: &Settings, now_s: i64) -> Observed {
     observe_after(&Traces::default(), lists, settings, now_s)
@@ -268,7 +268,7 @@ fn up<'a>(units: &'a [Unit], lists: &'a Lists) -> BTreeMap<&'a str, &'a Node> {
         .collect()
 }
 
-/// Writes into units what of them is in use, and into `leaving` what is given back to nobody in particular; what is free of each.
+/// Writes the GPUs in use into units, and into `leaving` those that are given back and promised to no pod; what is free of each.
 fn counted(
     nodes: &mut [NodeSeen],
     usage: &Usage,
@@ -423,7 +423,7 @@ fn tolerations<'a>(
     different
 }
 
-/// A unit as if nobody held GPUs of it.
+/// A unit as if all its GPUs were free.
 fn seen(unit: &Unit, lists: &Lists, hosts: &BTreeMap<String, Host>) -> NodeSeen {
     let name = lists.nodes[unit.row].metadata.name.as_deref().unwrap_or_default();
     let cpu_milli_free = hosts.get(name).and_then(|host| host.free.get("cpu"));

@@ -1,4 +1,4 @@
-//! One pod: what it asks for, who holds it, where it stands.
+//! One pod: what it asks for, what holds it, where it stands.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -93,7 +93,7 @@ pub struct Facts {
     pub deadline_s: Option<i64>,
     /// Its priority; of those that Kubernetes keeps for itself, the highest of users.
     pub priority: i32,
-    /// Why the policy cannot be told of it; none where it can.
+    /// Why the tables cannot express it; none where they can.
     pub strange: Option<&'static str>,
     /// Whether it is for a scheduler that is not driven.
     pub is_of_others: bool,
@@ -114,7 +114,7 @@ impl PodSeen {
         self.gates.iter().any(|gate| gate == names::GATE)
     }
 
-    /// The first gate of somebody else.
+    /// The first gate that is not ours.
     #[must_use]
     pub fn other_gate(&self) -> Option<&str> {
         let mut gates = self.gates.iter().map(String::as_str);

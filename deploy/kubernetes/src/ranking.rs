@@ -1,7 +1,7 @@
 //! Tells Kueue the order of the workloads that wait, by their priorities.
 //!
-//! Kueue admits them, by all of its own rules. Nothing is held, so whoever ends anywhere leaves a line that goes on; a priority that
-//! was not written is seen in the next round, which reads all of them anew.
+//! Kueue admits them, by all of its own rules. Nothing is held, so a controller that ends anywhere leaves a queue that goes on. A
+//! priority that was not written is seen in the next round, which reads all of them anew.
 
 use pleach_daemon::factors;
 use pleach_daemon::order::Order;
@@ -79,7 +79,7 @@ fn changes(places: &[Place], order: &Order, step: i64) -> Vec<(usize, i32)> {
         .iter()
         .rposition(|(_, is_before)| *is_before)
         .map_or(0, |last| last + 1);
-    // Whoever comes has what its class gives: those of ours of the lowest class are above that.
+    // A new workload has what its class gives: those of ours of the lowest class are above that.
     let floor = cut
         .checked_sub(1)
         .map_or(0, |last| i64::from(places[wanted[last].0].class));
@@ -179,13 +179,13 @@ mod tests {
         write(&mut places, &order(&[4, 2, 0, 3, 1], 5));
         assert_eq!(line(&places), [3, 1, 2, 0, 4]);
         assert_eq!(write(&mut places, &order(&[4, 2, 0, 3, 1], 5)), 0);
-        // Of those that nobody ranks each has what its class gives.
+        // Workloads that are not ranked have what their class gives.
         write(&mut places, &order(&[3, 1, 0, 2, 4], 0));
         let priorities: Vec<i32> = places.iter().map(|place| place.priority).collect();
         assert_eq!(priorities, [0, 100, 0, 100, -5]);
     }
 
-    /// Whoever the policy is not told of keeps the place that it has by arrival, and is written for it where that is needed.
+    /// A workload outside the policy's tables keeps its place by arrival, and its priority is written where that is needed.
     #[test]
     fn who_is_left_to_kueue_is_not_pushed_back() {
         let mut places: Vec<Place> = (0..4).map(|number| place(number, 0, 0)).collect();

@@ -19,7 +19,7 @@ use crate::host::{block_on, now_s, runtime};
 
 /// Time in which the pods that come with a first one are made: a Job's controller makes some tens in it. *Ours*.
 const SETTLE: Duration = Duration::from_millis(100);
-/// Least time between the beginnings of two rounds because somebody came or ended. *Ours*: a quarter of the default of `tick_s`.
+/// Least time between the beginnings of two rounds because a pod came or ended. *Ours*: a quarter of the default of `tick_s`.
 const SOONEST: Duration = Duration::from_millis(500);
 
 /// Signals, and what has changed.
@@ -56,7 +56,7 @@ impl Host for Around {
             Err(_) => None,
         };
         if wish.is_none() {
-            // Where nobody can be heard any more the time between rounds holds all the same.
+            // Once no signal can come any more, the time between rounds holds all the same.
             tokio::time::sleep(most.saturating_sub(began.elapsed())).await;
         }
         wish
@@ -137,7 +137,7 @@ fn renew(lease: Held, settings: Settings, pulse: Pulse) {
     });
 }
 
-/// Starts the server; an address that cannot be had is told before the first round.
+/// Starts the server; an address that cannot be had is an error before the first round.
 fn serve(shared: Shared) -> Result<(), Error> {
     let (told, heard) = std::sync::mpsc::channel();
     std::thread::spawn(move || {

@@ -23,7 +23,7 @@ pub type Lost = Vec<(String, i64)>;
 pub struct Traces {
     /// Places that running gangs have lost.
     pub lost: BTreeMap<ExternalId, Lost>,
-    /// Of gangs that wait and whose size nobody tells: their pods, and when these last became fewer, Unix time, s.
+    /// Of gangs that wait and whose size is not known: their pods, and when these last became fewer, Unix time, s.
     pub sizes: BTreeMap<ExternalId, (usize, i64)>,
     /// Jobs whose marks have done their work, by UID, and when they were let go, Unix time, s: no request takes these marks off.
     pub begun: BTreeMap<String, i64>,

@@ -39,7 +39,7 @@ pub struct Standing {
 /// What is known of a gang beside its pods.
 #[derive(Clone, Copy)]
 pub struct Gang<'a> {
-    /// Pods that it should have; none where nobody tells.
+    /// Pods that it should have; none where that is not known.
     pub size: Option<u32>,
     /// When its pods last became fewer while it waited, Unix time, s; the least number where they never did.
     pub shrank_s: i64,
@@ -49,7 +49,7 @@ pub struct Gang<'a> {
     pub mark: Option<&'a Decided>,
     /// Whether its pods are there, and not only the Jobs that would make them.
     pub is_made: bool,
-    /// Whether it is no gang but a lease, which nobody stops.
+    /// Whether it is no gang but a lease, which is never stopped.
     pub is_lease: bool,
     /// Whether a unit takes jobs.
     pub takes_jobs: &'a dyn Fn(&str) -> bool,
@@ -60,7 +60,7 @@ pub struct Gang<'a> {
 }
 
 impl Gang<'_> {
-    /// For the next look, where it waits and nobody tells its size: its pods, and when these last became fewer.
+    /// For the next look, where it waits and its size is not known: its pods, and when these last became fewer.
     pub(crate) fn waiting_size(&self, pods: &[PodSeen]) -> Option<(usize, i64)> {
         let waits = self.size.is_none() && self.is_made && pods.iter().all(PodSeen::is_held);
         waits.then_some((pods.len(), self.shrank_s))
@@ -168,7 +168,7 @@ pub(crate) fn whole(pods: &[PodSeen], gang: &Gang<'_>) -> Option<Phase> {
     }
 }
 
-/// Pods that nobody of us holds.
+/// Pods that our gate does not hold.
 fn not_held(pods: &[PodSeen], gang: &Gang<'_>) -> Standing {
     let Gang { settings, clock, .. } = *gang;
     let foreign = |reason: &str| Phase::Foreign {
@@ -192,7 +192,7 @@ fn not_held(pods: &[PodSeen], gang: &Gang<'_>) -> Standing {
         );
     }
     if is_bound {
-        // Nobody who was not started by the policy may be stopped by it.
+        // A job that the policy did not start may not be stopped by it.
         return Standing::without_seats(foreign("was not started by the policy"), pods);
     }
     if is_decided && seats::has_come_back(pods) {
@@ -224,7 +224,7 @@ fn running(pods: &[PodSeen], gang: &Gang<'_>) -> Standing {
     let lost = mark.map_or_else(Vec::new, |mark| {
         seats::lost(&mark.seats, pods, gang.lost, settings, clock.kept_s())
     });
-    // Of what nobody makes anew no place has to be kept.
+    // No place has to be kept for pods that no controller makes anew.
     let num_all = match pods.iter().all(|pod| pod.is_owned) {
         true => gang.size.map_or(usize::MAX, |size| size as usize),
         false => 0,

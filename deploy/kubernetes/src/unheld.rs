@@ -1,7 +1,7 @@
 //! GPU pods of driven namespaces that arrived without our gate since the controller drives: the webhook was not asked, or did not
 //! answer, and they went ahead of all jobs. A forgotten certificate of the server is the common cause, and nothing else tells of it.
 //!
-//! Which namespaces the webhook is to see is their label's to say. Without the right to read it nothing is told.
+//! Which namespaces the webhook is to see is their label's to say. Without the right to read it nothing is reported.
 
 use std::collections::BTreeSet;
 

@@ -80,7 +80,7 @@ impl Usage {
         held.saturating_sub(of(&self.starting))
     }
 
-    /// GPUs of a unit with so many that `num_ending` of which pods that are ending hold leave to nobody in particular.
+    /// Of `num_gpus` GPUs of a unit, those that ending pods, which hold `num_ending`, give back and that no pod is promised.
     #[must_use]
     pub fn leaving(&self, unit: &str, num_gpus: u32, num_ending: u32) -> u32 {
         let of = |map: &BTreeMap<String, u32>| map.get(unit).copied().unwrap_or(0);
@@ -89,7 +89,7 @@ impl Usage {
         num_ending.min(left)
     }
 
-    /// GPUs that are left of a unit with so many for pods that nobody decided about.
+    /// GPUs of a unit with so many that are left for pods without a decision.
     #[must_use]
     pub fn left(&self, unit: &str, num_gpus: u32) -> u32 {
         let of = |map: &BTreeMap<String, u32>| map.get(unit).copied().unwrap_or(0);

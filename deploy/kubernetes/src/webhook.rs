@@ -3,7 +3,7 @@
 //!
 //! The namespaces are chosen in the `MutatingWebhookConfiguration`, by the label [`names::DRIVE`]; what the webhook is not asked
 //! about, it does not hold. It refuses no pod. Marks that only the controller may write are taken off. Where it is asked about
-//! updates too, nobody but the controller and operators takes the gate off or changes a mark: a user could else go ahead of all.
+//! updates too, only the controller and operators take the gate off or change a mark: a user could else go ahead of all.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::batch::v1::Job;
@@ -43,7 +43,7 @@ struct Asking {
     resource: String,
 }
 
-/// The answer to an `AdmissionReview`, JSON. A controller that is silent holds nobody.
+/// The answer to an `AdmissionReview`, JSON. A controller that is silent holds no pod.
 ///
 /// # Errors
 /// A body that is no review of a pod or a Job; to be answered with 400.
@@ -111,7 +111,7 @@ fn answer(response: &Value) -> Value {
     json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response })
 }
 
-/// The operations that put marks back which somebody changed who may not; why the update is refused where he takes our gate off.
+/// The operations that put marks back which a user without the right has changed; an error where such a user takes our gate off.
 fn updated(request: &AdmissionRequest<Pod>, settings: &Settings) -> Result<Vec<Value>, String> {
     let user = &request.user_info;
     let is_releaser = |name: &String| {

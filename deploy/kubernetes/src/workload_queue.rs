@@ -1,8 +1,9 @@
-//! The line of workloads that wait for Kueue: who may be given another place in it, and who each one is for the policy.
+//! The queue of workloads that wait for Kueue: which of them may be given another place in it, and what each one is for the
+//! policy.
 //!
-//! Kueue admits who has the higher priority, and of equal ones who came first. The priority that a class gave a workload is read
-//! from that class, so nothing has to be remembered to give it back. A class goes before the policy: nobody is put before a
-//! workload of a higher one.
+//! Kueue admits the workload with the higher priority first, of equal ones the earlier one. The priority that a class gave a
+//! workload is read from that class, so nothing has to be remembered to give it back. A class goes before the policy: no workload
+//! is put before one of a higher class.
 //!
 //! A queue that stops jobs for others of higher priority is left alone, for our numbers would make it stop some; so is one that
 //! namespaces wait in which are not driven, for these would fall behind.
@@ -51,7 +52,7 @@ pub struct Place {
     pub uid: String,
     /// The version that was read.
     pub resource_version: String,
-    /// Its job in the tables; none where the policy is not told of it.
+    /// Its job in the tables; none where it is not in them.
     pub job: Option<ExternalId>,
     /// Its priority.
     pub priority: i32,
@@ -59,10 +60,10 @@ pub struct Place {
     pub class: i32,
 }
 
-/// Those that wait, and whose pods belong to whom.
+/// Workloads that wait, and the jobs that they were made for.
 #[derive(Clone, Debug, Default)]
 pub struct Workloads {
-    /// Who waits in queues that are driven, by arrival.
+    /// Those in queues that are driven, by arrival.
     pub places: Vec<Place>,
     /// Jobs and what people call them, by namespace, kind and name of what a workload was made for.
     owners: BTreeMap<(String, String, String), (ExternalId, String)>,
@@ -135,7 +136,7 @@ impl Workloads {
     }
 }
 
-/// What the policy is told of those that wait, and how people call them.
+/// What the policy sees of the workloads that wait, and how people call them.
 pub(crate) fn waiting(
     lists: &KueueLists,
     line: &Workloads,
@@ -202,7 +203,7 @@ fn described(
     };
     let deadline_s = pod::deadline_s(spec).or(workload.spec.maximum_execution_time_seconds.map(i64::from));
     let claim = pod::claim_s(&alike).map(|claim_s| Claim { claim_s, deadline_s });
-    // Where it may go is Kueue's and kube-scheduler's: types that cannot be told keep nobody from a place in the order.
+    // Where it may go is Kueue's and kube-scheduler's: with unknown types too it has a place in the order.
     let gpu_types = reach
         .of(&Asks::of_template(spec, resource))
         .map(|found| found.types);

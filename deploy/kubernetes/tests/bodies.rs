@@ -153,7 +153,7 @@ fn nobody_but_the_controller_takes_the_gate_off_or_changes_a_mark() {
     assert_eq!(answer["response"]["allowed"], json!(true));
 }
 
-/// Where users are hostile the label that keeps a pod out is nobody's.
+/// Where users are hostile the label that keeps a pod out does not count.
 #[test]
 fn the_label_that_keeps_a_pod_out_counts_where_it_may() {
     let mut review: Value = serde_json::from_str(REVIEW).unwrap();

@@ -1,4 +1,4 @@
-//! Many pods at once: what one round starts, and who is waited for.
+//! Many pods at once: what one round starts, and which pods are waited for.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use crate::fake::{Fake, World};
 use crate::objects::{NOW_S, node, pod, uid};
 
 async fn driven(world: World, bind_wait_s: f64) -> Driven {
-    // kube-scheduler binds nobody in this round.
+    // kube-scheduler binds no pod in this round.
     Driven::new(Fake::still(world).await, "fifo", |settings| {
         settings.request_limit_s = 60.0;
         settings.bind_wait_s = bind_wait_s;

@@ -1,4 +1,4 @@
-//! The controller's watch for drift: told in status and metrics, kept through restarts, and the fallback where it is asked for.
+//! The controller's watch for drift: shown in status and metrics, kept through restarts, and the fallback where it is asked for.
 
 use std::path::Path;
 

@@ -128,7 +128,7 @@ async fn shadow_mode_writes_what_it_would_do_and_touches_nothing() {
     let fake = Fake::start(world).await;
     let settings = settings(&folder);
     let mut controller = Kubernetes::driver(settings.clone(), fake.cluster(&settings), "fifo", true).unwrap();
-    // Who asks for devices by claims waits with the others, and is left to kube-scheduler in its turn.
+    // A pod that asks for devices by claims waits with the others, and is left to kube-scheduler in its turn.
     let told = "team/odd waits for its turn and is then left to kube-scheduler: it asks for devices by resource claims (DRA)";
     for _ in 0..3 {
         assert_eq!(controller.round(now_s()).await, [told]);
@@ -218,7 +218,7 @@ async fn a_gang_that_is_marked_and_then_handed_back_loses_its_marks() {
     assert_eq!((marks(), fake.world.lock().unwrap().lifted.len()), (3, 0));
     assert_eq!(hand_back(&cluster, &settings).await.unwrap(), (3, Vec::new()));
     assert_eq!((marks(), fake.world.lock().unwrap().lifted.len()), (0, 3));
-    // Nobody takes them for a gang that has its place: whoever drives next leaves them to kube-scheduler.
+    // They are not taken for a gang that has its place: the next controller leaves them to kube-scheduler.
     let mut controller = Kubernetes::driver(settings.clone(), cluster.clone(), "fifo", false).unwrap();
     controller.round(now_s()).await;
     assert_eq!((marks(), controller.status().num_starts), (0, 0));

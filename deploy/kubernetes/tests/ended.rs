@@ -81,7 +81,7 @@ fn what_the_cluster_ended_is_told_apart_and_what_nobody_tells_is_left_out() {
     };
     assert!(!one(&[failed(&|_| {})]).is_cut, "its own failure");
     assert!(one(&[failed(&|pod| pod["status"]["reason"] = json!("Evicted"))]).is_cut);
-    // Who was cut short before its containers told anything is told apart all the same.
+    // A pod that was cut short before its containers reported anything is recognised all the same.
     let silent = failed(&|pod| {
         pod["status"]["reason"] = json!("NodeShutdown");
         pod["status"]["containerStatuses"] = json!([]);

@@ -130,7 +130,7 @@ fn foretell(driven: &Driven, made_s: i64, median_s: f64) {
     std::fs::write(driven.settings.state_dir.join("when.json"), starts.to_string()).unwrap();
 }
 
-/// What the second pod was told of its start once there are so many, or after a second, and two rounds: other events go first.
+/// The forecasts shown on the second pod, once there are so many, or after a second, and two rounds: other events go first.
 async fn told(driven: &mut Driven, now_s: i64, num: usize) -> Vec<String> {
     let mut told = Vec::new();
     for round in 0..2 {

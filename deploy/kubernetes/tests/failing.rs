@@ -197,7 +197,7 @@ async fn a_node_without_cpus_for_a_pod_is_not_chosen_for_it_again_and_why_not_te
     let why = "put off: n1 has 2 CPUs, and 4 CPUs are asked for";
     assert!(notes[0].contains(why), "{notes:?}");
     assert_eq!(controller.status().num_starts, 0);
-    // The reason stands there for whoever asks.
+    // `why-not` gives the reason.
     let lists = fake.cluster(&settings).lists().await.unwrap();
     let observed = pleach_kubernetes::observe::observe(&lists, &settings, begin_s + 1);
     let (mut memory, _) = pleach_daemon::state::read_memory(&settings.state_dir);

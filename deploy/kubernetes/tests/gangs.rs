@@ -134,7 +134,7 @@ fn bound(pod: &Value, node: &str, seats: &[(&str, u32)], age_s: i64) -> Value {
     pod
 }
 
-/// Used in the tables, and free for those that nobody decided about: GPUs of n1, then of n2.
+/// Used in the tables, and free for pods without a decision: GPUs of n1, then of n2.
 fn gpus(observed: &Observed) -> [(u32, u32); 2] {
     let used = |row: usize| observed.snapshot.nodes[row].num_gpus_used;
     [(used(0), observed.free["n1"]), (used(1), observed.free["n2"])]
@@ -189,7 +189,7 @@ fn a_gang_that_lost_a_pod_keeps_its_place_for_a_while_and_finds_it_again() {
     };
     let begin = observe(&lists(&nodes, &whole, &[]), &settings(), NOW_S);
     assert_eq!((gpus(&begin), begin.traces.lost.len()), ([(8, 0), (8, 0)], 0));
-    // The second one is gone: its node is still the gang's, and somebody is told.
+    // The second one is gone: its node is still the gang's, and a note says so.
     let short = look(&begin, &whole[..1], NOW_S);
     let job = of_gang(&short);
     assert_eq!((&job.phase, job.nodes.len()), (&Phase::Running, 2));
@@ -221,7 +221,7 @@ fn a_gang_that_lost_a_pod_keeps_its_place_for_a_while_and_finds_it_again() {
     let going = look(&again, &[whole[0].clone(), pinned], NOW_S + 12);
     assert_eq!(of_gang(&going).phase, Phase::Running);
     assert_eq!(gpus(&going), [(8, 0), (8, 0)]);
-    // Nobody came in time: the place is given up, and who comes later waits for its turn.
+    // No pod came in time: the place is given up, and one that comes later waits for its turn.
     let late = look(&short, &whole[..1], NOW_S + 121);
     assert_eq!(
         (of_gang(&late).nodes.join(","), gpus(&late)),
@@ -260,7 +260,7 @@ fn places_are_kept_for_pods_that_come_again_and_for_no_others() {
     jobs[0]["status"] = json!({ "succeeded": 1 });
     assert_eq!(used(&nodes, &first, &jobs), (0, 8));
     jobs[0]["status"] = json!({});
-    // Nor does a pod that nobody owns, nor one to a node that takes no jobs.
+    // Nor does a pod that no controller owns, nor one to a node that takes no jobs.
     let mut alone = first.clone();
     alone[0]["metadata"]
         .as_object_mut()
@@ -269,7 +269,7 @@ fn places_are_kept_for_pods_that_come_again_and_for_no_others() {
     assert_eq!(used(&nodes, &alone, &jobs), (0, 8));
     nodes[1]["spec"]["unschedulable"] = json!(true);
     assert_eq!(used(&nodes, &first, &jobs), (0, 8));
-    // Whoever is ending still holds the very place that is kept.
+    // A pod that is ending still holds the very place that is kept.
     nodes[1]["spec"] = json!({});
     let mut ending = indexed(1, "n2");
     ending["metadata"]["deletionTimestamp"] = json!(time(NOW_S));
@@ -325,7 +325,7 @@ fn a_parallel_job_that_is_not_indexed_is_what_the_settings_or_its_annotation_say
     let (sizes, note) = see(&queue, None, ParallelJobs::Gang);
     assert!(note.contains("assumed that they start together"), "{note}");
     assert_eq!(sizes, [2]);
-    // Who says it is told nothing, and is believed.
+    // A Job that says what it is gets no note, and is believed.
     for (says, parallel_jobs, wanted) in [
         ("gang", ParallelJobs::Alone, vec![2]),
         ("alone", ParallelJobs::Gang, vec![1, 1]),
@@ -373,7 +373,7 @@ fn a_job_that_is_not_indexed_is_told_once_that_its_pods_are_no_gang() {
             .all(|job| job.remark.as_ref() == Some(note)),
         "why-not says it too"
     );
-    // One that runs one after the other, one that is a gang, and one of tasks have nothing to be told.
+    // One that runs one after the other, one that is a gang, and one of tasks get no note.
     for (key, value) in [
         ("parallelism", json!(1)),
         ("completionMode", json!("Indexed")),

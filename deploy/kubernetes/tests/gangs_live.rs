@@ -202,7 +202,7 @@ async fn a_pod_that_comes_back_too_late_goes_where_kube_scheduler_finds_room_and
     );
 }
 
-/// A Job that has ended well stays listed until somebody deletes it.
+/// A Job that has ended well stays listed until it is deleted.
 #[tokio::test]
 async fn jobs_that_ended_well_are_not_listed_again_each_round_and_one_that_goes_on_is_asked_for() {
     let mut world = world(&["n1"]);

@@ -1,4 +1,4 @@
-//! Everything that two runs leave behind, byte by byte: the log, the status, what was learned, what was told, the bindings.
+//! Everything that two runs leave behind, byte by byte: the log, the status, what was learned, the messages, the bindings.
 
 use pleach_daemon::replay::Replay;
 use pleach_kubernetes::Settings;
@@ -124,7 +124,7 @@ async fn a_run_that_learns_is_refused_and_fails_once_leaves_the_same_bytes() {
     run.round(0).await;
     run.tick(1);
     run.round(2).await;
-    // The gang ends, and pod a is sent to a node that never gets it: nobody looks.
+    // The gang ends, and pod a is sent to a node that never gets it: the scheduler does not look.
     run.end("g-0", 33);
     run.end("g-1", 35);
     run.round(40).await;

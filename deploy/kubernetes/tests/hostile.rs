@@ -25,7 +25,7 @@ async fn driven(world: World, policy: &str) -> Driven {
     })
 }
 
-/// What an earlier release wrote, and believed of anybody.
+/// What an earlier release wrote, and believed of any user.
 fn forged(seats: &Value) -> Value {
     let seat = seats[0][0].clone();
     json!(json!({ "at_s": NOW_S - 5, "seat": seat, "seats": seats, "by": "sjf" }).to_string())
@@ -36,7 +36,7 @@ fn of_namespace(mut pod: Value, namespace: &str) -> Value {
     pod
 }
 
-/// Four pods without our gate that no node takes, each with a mark for a node: 16 free GPUs, nobody started.
+/// Four pods without our gate that no node takes, each with a mark for a node: 16 free GPUs, no pod started.
 #[tokio::test]
 async fn forged_marks_on_pods_that_nobody_can_bind_take_no_gpus() {
     let mut world = World::default();
@@ -90,7 +90,7 @@ async fn a_users_own_mark_lifts_no_gate_ahead_of_older_ones() {
 }
 
 /// 200 pods with annotations of 60 KB were 3 GB and 20 s a round: one that named a node for each of 131,072 pods, and others that
-/// nobody reads.
+/// no program reads.
 #[tokio::test]
 async fn annotations_of_many_kilobytes_cost_a_round_nothing() {
     let mut world = World::default();
@@ -163,7 +163,8 @@ fn says(mut pod: Value, estimate_s: i64) -> Value {
     pod
 }
 
-/// One node of four GPUs; who says 1 s and takes an hour is first once, and behind an honest job of ten minutes ever after.
+/// One node of four GPUs; a user who says 1 s and takes an hour is first once, and behind an honest job of ten minutes ever
+/// after.
 #[tokio::test]
 async fn who_says_one_second_and_runs_for_an_hour_is_first_once() {
     let mut world = World {

@@ -163,7 +163,7 @@ async fn a_lease_goes_before_older_jobs_and_the_rest_of_the_gpus_is_theirs() {
     );
     let log = std::fs::read_to_string(site.settings.state_dir.join("decisions.jsonl")).unwrap();
     assert!(log.contains("a lease, before all jobs, on free GPUs"), "{log}");
-    // Scaling down: a replica that its Deployment deletes gives its GPU to who waits.
+    // Scaling down: a replica that its Deployment deletes gives its GPU to the pod that waits.
     site.fake
         .world
         .lock()
@@ -194,7 +194,7 @@ async fn who_loses_least_yields_and_the_lease_is_let_go_once_the_gpus_are_free()
         site.add(replica("chat", 1));
         site.round(50).await;
         assert_eq!(site.ending(), [victim], "with {checkpoint_s:?}");
-        // It ends in its own time: nobody else is stopped meanwhile, and the lease is not pinned to a full node.
+        // It ends in its own time: no other pod is stopped meanwhile, and the lease is not pinned to a full node.
         for _ in 0..3 {
             site.round(2).await;
         }
@@ -203,7 +203,7 @@ async fn who_loses_least_yields_and_the_lease_is_let_go_once_the_gpus_are_free()
         site.round(1).await;
         site.tick();
         assert_eq!(site.node_of("chat").as_deref(), Some("n1"));
-        // Who yielded is made anew, held, and waits: no job stops a lease.
+        // The pod that yielded is made anew, held, and waits: no job stops a lease.
         for _ in 0..3 {
             site.round(100).await;
             site.tick();
@@ -238,7 +238,7 @@ async fn a_disruption_budget_that_forbids_it_leaves_everything_and_others_are_as
     );
     site.round(2).await;
     let writes = site.fake.world.lock().unwrap().num_writes;
-    // Both have refused: nobody is asked again for a minute.
+    // Both have refused: no pod is asked again for a minute.
     for _ in 0..3 {
         site.round(2).await;
     }
@@ -250,7 +250,7 @@ async fn a_disruption_budget_that_forbids_it_leaves_everything_and_others_are_as
     assert_eq!(site.ending(), ["a"]);
 }
 
-/// What any user may write, and nobody believes: labels, annotations, a priority class.
+/// What any user may write, and what is not believed: labels, annotations, a priority class.
 fn enemy(name: &str) -> Value {
     let mut enemy = owned(pod(name, 1));
     let words = json!({ "pleach/lease": "true", "pleach/leases": "true", "lease": "true", "namespace": "serve",
@@ -278,7 +278,7 @@ async fn a_users_pod_outside_of_the_named_namespaces_is_a_job_like_any_other_wha
     }
     assert_eq!((site.num_evicted(), site.lifted().len()), (0, 2));
     assert_eq!(site.controller.status().leases, None);
-    // And when a GPU is free, who came first has it.
+    // And when a GPU is free, the pod that came first has it.
     site.fake
         .world
         .lock()

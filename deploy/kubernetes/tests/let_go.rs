@@ -54,7 +54,7 @@ async fn the_pod_of_a_job_comes_with_its_node_and_the_pods_of_a_gang_with_the_ga
         [true, true]
     );
     assert!(of("late").is_empty() && is_suspended(&driven, 2));
-    // It is bound before the next round, which counts it as ours and gives its GPUs to nobody.
+    // It is bound before the next round, which counts it as ours and gives its GPUs to no other pod.
     driven.fake.world.lock().unwrap().tick();
     pods(&mut driven, NOW_S + 2).await;
     driven.fake.world.lock().unwrap().tick();

@@ -397,7 +397,7 @@ fn the_webhook_fails_open_and_sees_only_namespaces_that_ask_for_it() {
     }
 }
 
-/// Where users are not trusted what fails keeps pods waiting, and nobody comes near who is not named.
+/// Where users are not trusted, pods wait where something fails, and only named addresses reach the server.
 #[test]
 fn the_guarded_folder_fails_closed_and_asks_about_updates() {
     assert_eq!(

@@ -32,7 +32,7 @@ fn marks_that_no_controller_wrote_on_this_very_pod_take_no_gpus_and_open_no_gate
     let real = let_go(&pod("real", 8), "n1", &[("n1", 1)]);
     let copied = real["metadata"]["annotations"]["pleach/decided"].clone();
     for mark in [forged("n1", &json!([["n1", 1]])), copied, json!("{}")] {
-        // Ungated and pending: a place on every node would be taken, and nobody else would start.
+        // Ungated and pending: a place on every node would be taken, and no other pod would start.
         let mut loose = let_go(&pod("loose", 8), "n1", &[("n1", 1)]);
         loose["metadata"]["annotations"]["pleach/decided"] = mark.clone();
         loose["spec"].as_object_mut().unwrap().remove("nodeSelector");

@@ -253,7 +253,7 @@ async fn workloads_that_the_policy_is_not_told_of_keep_their_places() {
     assert_eq!(controller.status().num_foreign, 1);
 }
 
-/// Pods that a controller held which drove by gates are told, and touched by `hand-back` alone.
+/// Pods held by a controller that drove by gates are reported, and touched by `hand-back` alone.
 #[tokio::test]
 async fn no_pod_is_touched() {
     let mut world = world(Vec::new());

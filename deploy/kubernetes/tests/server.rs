@@ -1,4 +1,4 @@
-//! The server over TLS: who is let in, what is answered, and what a client cannot make it do.
+//! The server over TLS: which clients are let in, what is answered, and what a client cannot make it do.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -279,7 +279,7 @@ async fn a_client_cannot_make_it_read_or_wait_without_end() {
     let head = format!("GET /metrics | X-Long: {}", "y".repeat(1 << 20));
     let code = running.ask(Some("ours"), &head, "").await.map(|(code, _)| code);
     assert!(matches!(code, None | Some(431 | 400)), "{code:?}");
-    // Two that send half a body take both places; a third one is told so, and after the limit there is room again.
+    // Two that send half a body take both places; a third one gets 503, and after the limit there is room again.
     let began = Instant::now();
     let mut slow = Vec::new();
     for _ in 0..2 {
@@ -399,7 +399,7 @@ async fn requests_beyond_the_bound_are_refused_one_by_one_and_none_is_lost() {
         }
         answers
     };
-    // All others are told so at once.
+    // All others get 503 at once.
     let refused = ask_all(false).await;
     assert!(
         refused.iter().all(|answer| *answer == (503, String::new())),
@@ -418,7 +418,7 @@ async fn requests_beyond_the_bound_are_refused_one_by_one_and_none_is_lost() {
             "{answer}"
         );
     }
-    // Whoever asks again until there is room gets the right answer, once.
+    // A client that asks again until there is room gets the right answer, once.
     let answers = ask_all(true).await;
     assert_eq!(answers.len(), CLIENTS);
     assert!(

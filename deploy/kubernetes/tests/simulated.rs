@@ -105,7 +105,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Never; whoever waits for it is killed or gives up.
+/// Never; the controller that waits for it is killed or gives up.
 async fn no_answer() -> Response<Body> {
     std::future::pending().await
 }
@@ -165,7 +165,7 @@ impl Sim {
         answer.unwrap_or_else(|never| match never {})
     }
 
-    /// Objects of other namespaces are nobody's to change.
+    /// The controller may not change objects of other namespaces.
     fn judge(&self, request: &Request<String>) {
         let path = request.uri().path();
         let is_change = request.method() != Method::GET && !path.contains("/leases");
@@ -362,7 +362,7 @@ fn annotate(fate: &mut Fate, world: &mut World, name: &str) {
     };
     fate.told.push(format!("{} gets {name}: {text}", key.1));
     let pod = world.pods.get_mut(&key).unwrap();
-    // The mark of one that was let go stays: who overwrites that hurts himself alone, and is tried elsewhere.
+    // The mark of a pod that was let go stays: a user who overwrites it harms only that pod; other tests try it.
     let is_gated = !pod["spec"]["schedulingGates"].as_array().unwrap().is_empty();
     if name != "pleach/decided" || is_gated {
         pod["metadata"]["annotations"][name] = json!(text);
@@ -433,7 +433,7 @@ impl Play {
                 return Ok(());
             }
             match hands_back {
-                // Whom a controller had pinned to a node waits for that node's pods; nobody evicts him.
+                // A pod that a controller had pinned to a node waits for that node's pods; nothing evicts it.
                 true => {
                     self.sim.pass(5).await;
                     self.free_made_anew();

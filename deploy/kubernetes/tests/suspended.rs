@@ -1,4 +1,5 @@
-//! Jobs that wait suspended: who is, what the queue knows of them without pods, and that they start on the nodes that were decided.
+//! Jobs that wait suspended: which do, what the queue knows of them without pods, and that they start on the nodes that were
+//! decided.
 
 use crate::driven::Driven;
 use crate::fake::{Fake, World, patch_of};

@@ -7,7 +7,7 @@ use pleach_daemon::snapshot::Phase;
 use pleach_kubernetes::observe::observe;
 use serde_json::{Value, json};
 
-/// Six jobs wait for the one node, each for all of it, and then somebody comes.
+/// Six jobs wait for the one node, each for all of it, and then a pod comes.
 fn full() -> World {
     let mut world = world(&[("n1", 8)]);
     let mut busy = pod("busy", 8);

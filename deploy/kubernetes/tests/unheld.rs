@@ -1,4 +1,4 @@
-//! GPU pods of driven namespaces that come by the webhook: told, where the namespace's label says that it was to be asked.
+//! GPU pods of driven namespaces that bypass the webhook: reported, where the namespace's label says that it was to be asked.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Pods that yield to leases: who is waited for while they end, and for how long, and who is never stopped.
+//! Pods that yield to leases: which are waited for while they end, and for how long, and which are never stopped.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ fn member(gang: &str, rank: u32) -> Value {
     pod
 }
 
-/// A pod that was told to end so many seconds ago, with so many to do it.
+/// A pod that began to end so many seconds ago, with so many to do it.
 fn told_to_end(mut pod: Value, ago_s: i64, grace_s: i64) -> Value {
     pod["metadata"]["deletionTimestamp"] = json!(time(NOW_S - ago_s + grace_s));
     pod["metadata"]["deletionGracePeriodSeconds"] = json!(grace_s);
@@ -95,7 +95,7 @@ fn what_pods_hold_that_were_made_anew_is_coming_free_and_a_place_of_a_gang_that_
     };
     let gone = |pod: &Value, node: &str| told_to_end(runs(pod, node, &seats), 5, 30);
     let both = [gone(&first, "n1"), gone(&second, "n2")];
-    // Nobody is made anew yet, one is, both are.
+    // No pod is made anew yet, one is, both are.
     assert_eq!(leaving(&both, &settings), of(&seats));
     let [one, other] = both;
     let one_anew = [one.clone(), other.clone(), anew(&first, "g-0x")];
@@ -126,7 +126,7 @@ async fn who_gives_his_pod_a_year_to_end_keeps_no_lease_waiting_for_longer_than_
     for _ in 0..8 {
         site.round(20).await;
     }
-    // Told 140 s ago: 100 s and `release_limit_s` are not over.
+    // It began to end 140 s ago: 100 s and `release_limit_s` are not over.
     assert_eq!(site.ending(), ["slow"]);
     site.round(20).await;
     site.round(20).await;
@@ -147,8 +147,8 @@ fn a_pod_that_ends_is_waited_for_within_its_own_time_the_operators_and_what_requ
     assert!(waits(&settings, 60, 30) && !waits(&settings, 61, 30));
 }
 
-/// A gang of two that nobody owns runs, and one of its pods is made anew by hand: until that one is bound the gang counts as
-/// running, and may be chosen.
+/// A gang of two that no controller owns runs, and one of its pods is made anew by hand: until that one is bound the gang counts
+/// as running, and may be chosen.
 #[tokio::test]
 async fn a_gang_that_nobody_would_make_anew_is_chosen_and_not_stopped() {
     let mut site = Site::new(world(&[("n1", 2)]), "fifo", |_| ()).await;

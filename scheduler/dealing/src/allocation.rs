@@ -32,12 +32,12 @@ impl Grant {
     }
 }
 
-/// Who runs where until the next plan.
+/// Which jobs run where until the next plan.
 pub type Allocation = BTreeMap<JobId, Grant>;
 
 /// Makes the cluster run an allocation: a running job with the same grant goes on untouched, every other running job is stopped,
 /// and what is in the allocation and does not run is started, by id. Jobs that hold fractions are left alone, and where the
-/// cluster cannot preempt so is everyone who runs. Returns the number of jobs that were stopped.
+/// cluster cannot preempt so are all running jobs. Returns the number of jobs that were stopped.
 ///
 /// # Panics
 /// As [`Cluster::start_with`]: if the allocation gives a GPU away twice where the cluster cannot share.
@@ -45,8 +45,8 @@ pub fn apply(cluster: &mut Cluster, allocation: &Allocation) -> usize {
     change(cluster, allocation, true)
 }
 
-/// As [`apply`], but who moves is stopped and waits: for drivers that cannot stop a job and start it again at once. Returns the
-/// number of jobs that were stopped.
+/// As [`apply`], but a job that moves is stopped and waits: for drivers that cannot stop a job and start it again at once.
+/// Returns the number of jobs that were stopped.
 ///
 /// # Panics
 /// As [`apply`].

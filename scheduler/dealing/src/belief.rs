@@ -24,7 +24,7 @@ const LN_AGE_MAX: f64 = 8.0;
 const LN_AGE_STEP: f64 = 0.1;
 /// Entries of the table.
 const NUM_AGES: usize = 161;
-/// Shapes are told apart in such steps, so that tables are made seldom. *Assumed.*
+/// Shapes are distinguished in such steps, so that tables are made seldom. *Assumed.*
 const SHAPE_STEP: f64 = 0.05;
 /// The widest belief: quartiles a factor of 81 from the median. *Assumed.*
 const SHAPE_MAX: f64 = 4.0;

@@ -4,10 +4,10 @@
 //! types is read once: `job`, `on_type`, `step`. Numbers are 64 bits wide and logarithms are natural; a column is its own scale, and
 //! its range is what it is known to stay in, not a bound that it is clamped to.
 //!
-//! A line says: its stage, name, unit, range; how it moves where a job waits longer and where its estimate is shorter; who controls
+//! A line says: its stage, name, unit, range; how it moves with a longer wait and with a shorter estimate; what controls
 //! it; what it reads of estimates; what it means; and how it is read. Lines above of the same stage may be read by their names.
 //! **Lines are only ever added at the end**, and never changed: files hold on to names and definitions. A new line is all that a new
-//! column takes, and a fact that nobody has yet.
+//! column takes, and a fact where it reads something new.
 
 use pleach_scheduler::cluster::{Cluster, Job, JobState};
 use pleach_scheduler::features::Among::{Flag, Varies};
@@ -56,7 +56,7 @@ pub(crate) struct JobFacts<'a> {
     /// `ln` of the GPUs that all jobs ask for over the cluster's.
     pub(crate) load: f64,
     pub(crate) trust: f64,
-    /// None where nobody reads it: it is dear.
+    /// None where no column reads it: it is dear.
     pub(crate) believed_cost_s: Option<f64>,
 }
 

@@ -1,12 +1,12 @@
-//! CPU and host memory of a deal: nobody gets less than its part of a node unless it can use less, and what is left over goes to
+//! CPU and host memory of a deal: no job gets less than its part of a node unless it can use less, and what is left over goes to
 //! those whose speed it raises most.
 //!
 //! A share that changes stops and restarts a job. So a job that keeps its seat keeps its share too where that is left over, and
 //! gets a better one only when the present one has cost it what a restart costs.
 //!
 //! # Source
-//! Synergy (OSDI'22): the demand of a class is the least CPU and memory with which it runs fastest (section 4.1), and nobody
-//! falls below the proportional share for somebody else's sake (TUNE). The order of handing out is ours.
+//! Synergy (OSDI'22): the demand of a class is the least CPU and memory with which it runs fastest (section 4.1), and no job
+//! falls below the proportional share for the sake of another (TUNE). The order of handing out is ours.
 
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, Shape};
 use pleach_scheduler::{GpuTypeId, JobId};
@@ -52,7 +52,7 @@ impl Default for Demands {
 }
 
 impl Demands {
-    /// What a job wants on a type. Classes whose speed over CPU and memory nobody knows want what they ask for.
+    /// What a job wants on a type. Classes whose speed over CPU and memory is not known want what they ask for.
     pub(super) fn of(
         &mut self,
         cluster: &Cluster,

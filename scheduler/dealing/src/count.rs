@@ -1,4 +1,4 @@
-//! Who gets GPUs of which type, by number alone: greedily by score, and who does not fit is passed over.
+//! Which jobs get GPUs of which type, by number alone: greedily by score, and a job that does not fit is passed over.
 //!
 //! This is list scheduling (Graham, SIAM J. Appl. Math. 1969) with a list that is sorted anew at every deal.
 
@@ -67,7 +67,7 @@ pub(super) fn wishes(
             }
         }
     }
-    // Who scores nothing at all is not dealt GPUs, even if they stay free.
+    // A job that scores nothing at all is not dealt GPUs, even if they stay free.
     wishes.retain(|wish| wish.score > f64::NEG_INFINITY);
     wishes.sort_unstable_by(|a, b| {
         let place = |wish: &Wish| (wish.job, wish.kind, wish.num_gpus);
@@ -141,8 +141,8 @@ impl Room {
     }
 }
 
-/// Deals GPUs along the wishes; a winner has all GPUs that it was given, from none. `is_out` says whose turn is over, by job,
-/// and is told of the winners. `[job]`
+/// Deals GPUs along the wishes; a winner has all GPUs that it was given, from none. `is_out` marks jobs whose turn is over, and
+/// the winners are marked in it. `[job]`
 pub(super) fn count(cluster: &Cluster, wishes: &[Wish], room: &mut Room, is_out: &mut [bool]) -> Vec<Wish> {
     let mut winners: Vec<Wish> = Vec::new();
     // Where they stand among them, for those that take further steps.

@@ -14,7 +14,7 @@ use crate::allocation::{Allocation, Grant};
 use crate::pair_speeds::PairSpeeds;
 use crate::what_if::{FreeResources, is_whole_gpu_job};
 
-/// How often those are looked at again who found no CPU or memory beside the GPUs that they won. *Assumed.*
+/// How often jobs are looked at again that found no CPU or memory beside the GPUs that they won. *Assumed.*
 const ROUNDS_MAX: usize = 4;
 
 /// Whether a running job takes part in a deal. Jobs that hold fractions of a GPU, run as copies or on a node that takes no
@@ -30,8 +30,8 @@ fn is_movable(cluster: &Cluster, job: &Job) -> bool {
     is_whole_gpu_job(job) && !job.is_forked && on_open_nodes()
 }
 
-/// Whether a running job, and whoever is on its GPUs, has run for as long as it is left alone for after a start. Nobody is woken
-/// when a stint ends: deals at those times only stop more jobs (lab/notes/tournament.md).
+/// Whether a running job, and any job that shares its GPUs, has run for as long as it is left alone for after a start. The end of
+/// such a stint starts no deal: deals at those times only stop more jobs (lab/notes/tournament.md).
 fn has_had_its_stint(cluster: &Cluster, rules: &DealingRules, id: JobId) -> bool {
     let had = |id: JobId| {
         let ran_s = (cluster.now() - cluster.job(id).run_start).as_secs_f64();
@@ -39,7 +39,7 @@ fn has_had_its_stint(cluster: &Cluster, rules: &DealingRules, id: JobId) -> bool
     };
     let job = cluster.job(id);
     let first = job.placement.first().filter(|_| job.is_sharing);
-    // Two share all of their GPUs, so one of these tells who the other is.
+    // Two jobs that share have all of their GPUs in common, so one GPU shows the other job.
     let beside = first.map(|slice| cluster.residents(slice.node, slice.gpus.trailing_zeros()));
     had(id) && beside.into_iter().flatten().all(had)
 }
@@ -60,7 +60,7 @@ pub(super) fn movable(cluster: &Cluster, rules: &DealingRules, stays: &[JobId]) 
     cluster.running().filter(may_move).collect()
 }
 
-/// Who runs where until the next deal. Who runs and is not movable stays.
+/// Which jobs run where until the next deal. A running job that is not movable stays.
 pub(super) fn deal(
     cluster: &mut Cluster,
     rules: &DealingRules,
@@ -94,7 +94,7 @@ pub(super) fn deal(
 struct Plan {
     wishes: Vec<Wish>,
     room: Room,
-    /// Those who stay where they are whatever others get.
+    /// Jobs that stay where they are whatever others get.
     settled: Allocation,
     seated: Vec<Seated>,
 }

@@ -25,8 +25,8 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What of its requirements it makes use of where the cluster can do it, and does without elsewhere: a dealer packs nobody where
-    /// GPUs are not shared, and fills free GPUs where nobody may be stopped.
+    /// What of its requirements it makes use of where the cluster can do it, and does without elsewhere: a dealer packs no jobs
+    /// where GPUs are not shared, and only fills free GPUs where no job may be stopped.
     #[must_use]
     pub fn does_without(&self) -> ActionSet {
         if NAMES.contains(&self.info.name) {

@@ -1,4 +1,5 @@
-//! Who got no GPUs joins a gang of its size that did, where the two together are believed to do enough more than one alone.
+//! A job that got no GPUs joins a gang of its size that did, where the two together are believed to do enough more than one
+//! alone.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +11,14 @@ use super::rules::DealingRules;
 use crate::allocation::{Allocation, Grant};
 use crate::pair_speeds::PairSpeeds;
 
-/// Somebody who has GPUs to itself.
+/// A job that has GPUs to itself.
 struct Host {
     job: JobId,
     kind: GpuTypeId,
     placement: Placement,
 }
 
-/// Adds guests to an allocation, best score first; each takes the host beside whom the two do most, or stays with its own.
+/// Adds guests to an allocation, best score first; each takes the host with which the two do most, or stays with its own.
 pub(super) fn add_guests(
     cluster: &Cluster,
     rules: &DealingRules,
@@ -90,7 +91,7 @@ fn hosts(cluster: &Cluster, allocation: &Allocation) -> BTreeMap<u32, Vec<Host>>
     hosts
 }
 
-/// The host beside whom a guest does best, if that pays with any.
+/// The host with which a guest does best, if that pays with any.
 fn best_host(
     cluster: &Cluster,
     rules: &DealingRules,

@@ -1,8 +1,8 @@
-//! Starts jobs along an order of all that wait, as a batch system does that is told the order and nothing else.
+//! Starts jobs along an order of all that wait, as a batch system does that gets the order and nothing else.
 //!
 //! The order is a [`Ranker`]'s, made anew at each instant. Along it every job starts that fits, on its tightest placement; GPUs are
 //! held back for the first that does not fit, and those behind it start where they do not delay it by the believed run times. So
-//! nothing else of a policy is carried out: it does not wait on purpose, stop or resize anybody, choose places, sizes or partners.
+//! nothing else of a policy is carried out: it does not wait on purpose, stop or resize jobs, choose places, sizes or partners.
 //!
 //! # Source
 //! Slurm's main scheduler with its backfill, where only an order comes from outside (`sched/backfill`); holding back for the first
@@ -59,7 +59,7 @@ impl Planner for InOrder {
     }
 }
 
-/// Whether nobody can start: no GPU is free, nor a part of one.
+/// Whether no job can start: no GPU is free, nor a part of one.
 fn is_full(cluster: &Cluster) -> bool {
     cluster.num_free() == 0 && cluster.shared_gpus().all(|(_, gpu)| gpu.milli_left() == 0)
 }

@@ -171,9 +171,9 @@ pub fn make(name: &str, value: &Value) -> Result<Box<dyn Planner>, Problem> {
     Ok(Box::new(Dealer::new(name, config.rules, order)?))
 }
 
-/// The rules by which passes are dealt: those of `las-deal`, and nobody is stopped before it ran for four times the cost of its
-/// restart, as `index` has it. *Assumed*: a policy does not see who runs, so stints are all that keeps two jobs from stopping
-/// each other in turn.
+/// The rules by which passes are dealt: those of `las-deal`, and no job is stopped before it ran for four times the cost of its
+/// restart, as `index` has it. *Assumed*: a policy does not see which jobs run, so stints are all that keeps two jobs from
+/// stopping each other in turn.
 #[must_use]
 pub fn passes_rules() -> DealingRules {
     DealingRules {

@@ -49,15 +49,15 @@ pub trait Order: Send {
 /// Which jobs go first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// Who has had least service for each of its GPUs.
+    /// The job that has had least service for each of its GPUs.
     LeastService,
-    /// Who is believed to need least time.
+    /// The job that is believed to need least time.
     ShortestRest,
-    /// Who is most likely to end soon for what it costs, by the jobs that have ended.
+    /// The job that is most likely to end soon for what it costs, by the jobs that have ended.
     Gittins,
-    /// Who is most likely to end soon for what it costs, by its estimate and by what those of the jobs that have ended were worth.
+    /// The job that is most likely to end soon for what it costs, by its estimate and by what estimates of ended jobs were worth.
     Believed,
-    /// Whose GPUs progress most: small gangs on their best types; equals by arrival.
+    /// The job whose GPUs progress most: small gangs on their best types; equals by arrival.
     Rate,
 }
 
@@ -123,7 +123,7 @@ impl ClassicOrder {
     }
 
     /// The best ratio of the chance to end within a further service to the service that this is expected to cost, over all
-    /// quanta; where nobody is known to have been longer, and before enough have ended, as if the rest were as long as the
+    /// quanta; where no job is known to have been longer, and before enough have ended, as if the rest were as long as the
     /// past.
     fn gittins(&self, service_s: f64) -> f64 {
         let quanta = (0..NUM_QUANTA).map(|power| 60.0 * f64::from(1_u32 << power));

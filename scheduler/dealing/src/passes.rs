@@ -3,7 +3,7 @@
 //!
 //! So whatever chooses among candidates, a heuristic, a network or a tree, may keep, stop, move and resize jobs without having been
 //! made for it: a running job that it chooses on its type keeps its seat, one that it chooses on another type moves, and one that it
-//! does not choose is stopped. Who shares, how gangs are seated and who gets cores are up to the deal.
+//! does not choose is stopped. Which jobs share, how gangs are seated and which jobs get cores are up to the deal.
 //!
 //! # Source
 //! Leases that all end at once are the rounds of Themis (NSDI'20) and of Gavel (OSDI'20). A pass in place of their auction and
@@ -33,7 +33,7 @@ struct Chosen {
     turn: usize,
 }
 
-/// The order in which a policy chooses; who is not chosen is dealt no GPUs.
+/// The order in which a policy chooses; a job that is not chosen is dealt no GPUs.
 pub struct PassOrder<P> {
     policy: Offered<P>,
     pass: Pass,
@@ -132,7 +132,7 @@ impl<P: Policy> Policy for Offered<P> {
 
     fn needs(&self) -> Needs {
         let needs = self.0.needs();
-        // Nobody is left to be stopped, who shares is up to the deal, and so are cores.
+        // No job is left to be stopped; which jobs share is up to the deal, and so are cores.
         const DEALT: ActionSet = ActionSet::of(ActionKind::Reserve)
             .with(ActionKind::Sizes)
             .with(ActionKind::WaitForType);

@@ -1,4 +1,4 @@
-//! Passes worked by hand: who keeps, who is stopped, who moves.
+//! Passes worked by hand: which jobs keep their GPUs, which are stopped, which move.
 
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::cluster_spec::ClusterSpec;
@@ -14,7 +14,7 @@ fn at(planner: &mut dyn Planner, cluster: &mut Cluster, now_s: f64) -> Vec<u32> 
     running(cluster)
 }
 
-/// Deals every second if something happens, and moves whom it likes.
+/// Deals every second if something happens, and may move any job.
 fn eager(heuristic: &str) -> impl Planner {
     let rules = DealingRules {
         deal_min_s: 0.0,
@@ -51,7 +51,7 @@ fn who_is_chosen_again_keeps_its_gpus_and_who_is_fastest_elsewhere_moves() {
     assert_eq!(at(&mut planner, &mut cluster, 0.0), [0, 1]);
     let seats = |cluster: &Cluster| [0, 1].map(|id| cluster.job(JobId(id)).gpu_type.0);
     assert_eq!(seats(&cluster), [1, 0]);
-    // Nothing has happened: nobody is stopped.
+    // Nothing has happened: no job is stopped.
     at(&mut planner, &mut cluster, 5.0);
     assert_eq!([0, 1].map(|id| cluster.job(JobId(id)).num_preemptions), [0, 0]);
     cluster.finish(JobId(0));

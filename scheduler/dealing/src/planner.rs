@@ -57,8 +57,8 @@ fn could_run_better(cluster: &Cluster, rules: &DealingRules, id: JobId) -> bool 
         || (job.placement.len() > 1 && cluster.job_facts(id, &job.placement).locality < 1.0)
 }
 
-/// Looks at the cluster, starts fractions and makes one deal; nothing of it is carried out yet. Where it does not move, everybody
-/// who runs stays, else `stays` do, who must not share GPUs with others.
+/// Looks at the cluster, starts fractions and makes one deal; nothing of it is carried out yet. Where it does not move, all
+/// running jobs stay; else `stays` do, which must not share GPUs with others.
 ///
 /// # Errors
 /// As [`Order::look`].

@@ -1,11 +1,11 @@
-//! The order of all waiting jobs that a policy or a dealer means, for whoever can be told an order and nothing else.
+//! The order of all waiting jobs that a policy or a dealer means, for batch systems that take an order and nothing else.
 //!
-//! A policy says who starts now, and is then asked again and again as if all jobs that run had ended, until everybody has had a
+//! A policy says which jobs start now, and is then asked again and again as if all running jobs had ended, until each has had a
 //! turn: first come the jobs that it would start now, in its order, then the one for which it would hold GPUs back, then the others
 //! as it would start them on emptied clusters. A job for which GPUs are held back there takes its turn with that. What waits on
 //! purpose comes late in the order, which is all that is left of waiting. A dealer has scores, and its order is theirs.
 //!
-//! What is asked is limited by counts: no more than [`RANKED_MAX`] jobs are ranked. The others, and those that nobody would start on
+//! What is asked is limited by counts: no more than [`RANKED_MAX`] jobs are ranked. The others, and those that would not start on
 //! an emptied cluster, come behind in the order of arrival.
 //!
 //! # Source
@@ -37,7 +37,7 @@ pub struct Ranked {
     pub now: Vec<(Decision, String)>,
 }
 
-/// Is told each decision that is about to be made now, by the index of its candidate, and says why it is made.
+/// Gets each decision that is about to be made now, by the index of its candidate, and returns why it is made.
 pub type Explains<'a> = &'a mut dyn FnMut(&DecisionPoint<'_>, usize) -> Result<String, PolicyError>;
 
 /// Ranks jobs.
@@ -98,7 +98,7 @@ impl Ranker {
         Ranker(By::Order(Order { name, of }))
     }
 
-    /// Name of who ranks.
+    /// Name of what ranks.
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.0 {
@@ -127,8 +127,8 @@ impl Ranker {
         Ok(ranked.unwrap_or_default())
     }
 
-    /// The same with the reasons of what is decided now, and only as long as it is not late, which is asked between decisions. Who
-    /// had no turn then comes behind in the order of arrival; nothing, where not even the decisions of now were done.
+    /// The same with the reasons of what is decided now, and only as long as it is not late, which is asked between decisions.
+    /// Jobs that had no turn then come behind in the order of arrival; nothing, where not even the decisions of now were done.
     ///
     /// # Errors
     /// As [`Ranker::rank`].
@@ -158,7 +158,7 @@ impl Ranker {
     }
 }
 
-/// Waiting jobs by score on the type that suits each best, best first; who has none is not among them.
+/// Waiting jobs by score on the type that suits each best, best first; a job without a score is not among them.
 fn by_score(dealer: &RoundDealer, cluster: &Cluster) -> Result<Vec<JobId>, PolicyError> {
     let scores = dealer.scores(cluster, Trust::default(), true)?;
     let best = |id: JobId| {
@@ -204,7 +204,7 @@ impl Asked {
         Ok(Some(decided))
     }
 
-    /// Passes on emptied clusters, until nobody is left who would start there, enough have had a turn or it is late.
+    /// Passes on emptied clusters, until no job is left that would start there, enough have had a turn or it is late.
     fn ask_on(
         &mut self,
         cluster: &Cluster,
@@ -245,7 +245,7 @@ impl Asked {
     }
 }
 
-/// Who has had a turn, in the order of turns.
+/// Jobs that have had a turn, in the order of turns.
 #[derive(Debug, Default)]
 struct Turns {
     order: Vec<JobId>,

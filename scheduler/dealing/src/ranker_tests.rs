@@ -22,7 +22,7 @@ fn numbers(ranked: &Ranked) -> Vec<u32> {
 
 #[test]
 fn who_starts_now_comes_first_and_the_others_as_on_an_emptied_cluster() {
-    // Four GPUs, three of them held: of those who wait only job 3 fits now, though it is the longest.
+    // Four GPUs, three of them held: of the waiting jobs only job 3 fits now, though it is the longest.
     let mut cluster = preemptive_cluster(1, 4);
     let holder = submit(&mut cluster, 3, 100.0);
     place(&mut cluster, holder);
@@ -33,7 +33,7 @@ fn who_starts_now_comes_first_and_the_others_as_on_an_emptied_cluster() {
     assert_eq!(numbers(&ranked), [3, 4, 2, 1]);
     let now: Vec<JobId> = ranked.now.iter().map(|(made, _)| made.row).collect();
     assert_eq!((now, ranked.num_ranked), (vec![JobId(3)], 4));
-    // By arrival nobody starts now: the first does not fit.
+    // By arrival no job starts now: the first does not fit.
     assert_eq!(rank("fifo", &cluster), [1, 2, 3, 4]);
     // EASY holds back for the first; nothing may start beside it that ends later, and job 4 does not fit.
     assert_eq!(rank("easy", &cluster), [1, 2, 3, 4]);
@@ -68,7 +68,7 @@ fn who_never_fits_and_who_is_beyond_the_bound_comes_last_by_arrival() {
     let mut all = numbers(&ranked);
     all.sort_unstable();
     assert_eq!(all, (0..waiting as u32).collect::<Vec<_>>());
-    // All of its nodes drain: nobody starts, and the order is that of arrival.
+    // All of its nodes drain: no job starts, and the order is that of arrival.
     for node in [0, 1] {
         let down = pleach_scheduler::cluster::NodeState::Down;
         cluster.set_node_state(pleach_scheduler::NodeId(node), down, &mut Vec::new());
@@ -134,7 +134,7 @@ fn late_it_ranks_those_who_had_their_turn() {
     assert_eq!(late_after(3), Some((vec![4, 3, 2, 0, 1], 3)));
 }
 
-/// Plans of a planner at the starts and believed ends of jobs, until all have run: who started when.
+/// Plans of a planner at the starts and believed ends of jobs, until all have run: when which job started.
 fn starts(planner: &mut dyn Planner, cluster: &mut Cluster) -> Vec<(i64, u32)> {
     let mut starts = Vec::new();
     for _ in 0..1000 {

@@ -1,7 +1,7 @@
 //! Deals for drivers whose tables are made anew in every round, as a daemon's are.
 //!
-//! Here nothing is remembered: what a deal hangs on beside the tables, whether it may move anybody and what estimates have been
-//! worth, comes with the call. Who moves is stopped in one round and started in a later one.
+//! Here nothing is remembered: what a deal hangs on beside the tables, whether it may move jobs and what estimates have been
+//! worth, comes with the call. A job that moves is stopped in one round and started in a later one.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::trust::Trust;
 use super::{DealingConfig, passes_rules, reference_formula};
 use crate::allocation::apply_stops_first;
 
-/// Terms of a score that are told, the heaviest first. *Assumed*: as many as a person takes in.
+/// Terms of a score that are shown, the heaviest first. *Assumed*: as many as a person takes in.
 const NUM_TOLD: usize = 6;
 
 /// Deals in an order, without a memory.
@@ -124,7 +124,7 @@ impl RoundDealer {
     }
 
     /// Makes one deal and carries it out on the tables. Where it does not move, or the cluster cannot preempt, free GPUs are
-    /// filled and everybody who runs stays. `stays` are running jobs that cannot be stopped; they must not share GPUs with others.
+    /// filled and all running jobs stay. `stays` are running jobs that cannot be stopped; they must not share GPUs with others.
     ///
     /// # Errors
     /// A policy that cannot be asked; nothing is carried out then.

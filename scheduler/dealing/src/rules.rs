@@ -1,4 +1,4 @@
-//! How GPUs are dealt out, whatever the order: when, who may be stopped or moved, and who may share.
+//! How GPUs are dealt out, whatever the order: when, which jobs may be stopped or moved, and which may share.
 
 use pleach_scheduler::settings;
 

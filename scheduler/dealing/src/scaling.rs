@@ -147,7 +147,7 @@ impl Paces {
     }
 }
 
-/// Whether nobody who runs or waits is elastic.
+/// Whether no job that runs or waits is elastic.
 pub fn all_rigid(cluster: &Cluster) -> bool {
     let is_rigid = |id: JobId| cluster.class(cluster.job(id).request.class).elastic.is_none();
     cluster.running().chain(cluster.pending()).all(is_rigid)

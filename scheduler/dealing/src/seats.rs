@@ -1,5 +1,5 @@
 //! Which GPUs the winners of a deal get: larger gangs first. A gang keeps its seat unless it is loose; else it gets a tight seat
-//! that moves nobody, else a tight seat from which gangs move whose turn comes later, smaller ones or equal, else a loose one.
+//! that moves no gang, else a tight seat from which gangs move whose turn comes later, smaller ones or equal, else a loose one.
 //!
 //! A seat is *loose* where the gang runs slower than on the tightest placement that the cluster could offer. A running gang
 //! leaves a loose seat only when what the seat has cost it so far comes to the cost of a restart.
@@ -24,16 +24,16 @@ pub(super) struct Seats<'a> {
     cluster: &'a Cluster,
     rules: &'a DealingRules,
     sizes: &'a Sizes,
-    /// What nobody has been given yet.
+    /// What no winner has been given yet.
     unseated: FreeResources,
-    /// Of that, what nobody is expected to keep.
+    /// Of that, what no winner is expected to keep.
     open: FreeResources,
     /// Winners that run on the type that they won and have not been asked yet, with the share that they keep at least.
     keepers: BTreeMap<JobId, Shape>,
 }
 
 impl<'a> Seats<'a> {
-    /// Nobody is seated yet.
+    /// No winner is seated yet.
     pub(super) fn new(
         cluster: &'a Cluster,
         rules: &'a DealingRules,
@@ -50,7 +50,7 @@ impl<'a> Seats<'a> {
         }
     }
 
-    /// What nobody was given.
+    /// What no winner was given.
     pub(super) fn into_left(self) -> FreeResources {
         self.unseated
     }
@@ -65,7 +65,7 @@ impl<'a> Seats<'a> {
         }
     }
 
-    /// Puts winners into the order in which they are seated, and notes who of them may keep its seat.
+    /// Puts winners into the order in which they are seated, and notes which of them may keep their seats.
     pub(super) fn expect(&mut self, winners: &mut [Wish]) {
         let cluster = self.cluster;
         let keeps = |wish: &&Wish| {
@@ -142,7 +142,7 @@ impl<'a> Seats<'a> {
         locality < TIGHT && lost_s >= self.rules.reseat_loss * self.cluster.restart_cost_s(id)
     }
 
-    /// Gives a seat away. Those who hoped to keep a part of it look for another.
+    /// Gives a seat away. Winners that were to keep a part of it look for another.
     fn take(&mut self, wish: &Wish, seat: Placement, share: Shape) -> Seated {
         self.unseated.take(&seat, share);
         self.keepers.remove(&wish.job);
@@ -244,7 +244,7 @@ impl<'a> Seats<'a> {
         Some(slices.collect())
     }
 
-    /// GPUs of a node: those that nobody keeps first, the lowest first.
+    /// GPUs of a node: those that no winner keeps first, the lowest first.
     fn pick(&self, left: &FreeResources, node: NodeId, num: u32) -> Slice {
         let open = self.open.nodes()[node.index()].free & left.nodes()[node.index()].free;
         let first = lowest(open, num);

@@ -1,4 +1,4 @@
-//! Sizes of elastic jobs in a deal: each is dealt its first GPUs as everybody is, and then more, step by step, by what they add.
+//! Sizes of elastic jobs in a deal: each is dealt its first GPUs as all jobs are, and then more, step by step, by what they add.
 //!
 //! The steps of a job are the corners of the upper concave hull of its speed over its GPUs, so that each adds less for a GPU than
 //! the one before and a count by score takes them in turn. A rigid job has one step, its gang.

@@ -244,7 +244,7 @@ fn losers_join_gangs_of_their_size_where_the_sum_of_speeds_pays() {
         assert_eq!(at(planner.as_mut(), &mut cluster, 0.0), expected);
         if expected.len() == 3 {
             assert_eq!(seat_of(&cluster, JobId(2)), seat_of(&cluster, JobId(0)));
-            // A pair that still pays stays together, and nobody is stopped.
+            // A pair that still pays stays together, and no job is stopped.
             at(planner.as_mut(), &mut cluster, 100.0);
             assert_eq!(
                 cluster.job(JobId(2)).num_preemptions + cluster.job(JobId(0)).num_preemptions,
@@ -331,11 +331,11 @@ fn the_reference_formula_can_be_read_and_says_what_it_does() {
     assert_eq!(only.weights.len(), 1);
 }
 
-/// Who got how many GPUs of which type.
+/// Which jobs got how many GPUs of which type.
 type Granted = Vec<(JobId, GpuTypeId, u32)>;
 
-/// The count as one would say it: go through the wishes from the best; who has nothing may begin, who has just what a step
-/// builds on may take it, if GPUs and quota are there. What was passed over once stays so, for less is left later.
+/// The count as one would say it: go through the wishes from the best. A job that has nothing may begin, and one that has just
+/// what a step builds on may take it, if GPUs and quota are there. What was passed over once stays so, for less is left later.
 fn slow_count(cluster: &Cluster, wishes: &[Wish], mut left: BTreeMap<GpuTypeId, u32>) -> Granted {
     let mut granted: Granted = Vec::new();
     let quota_left = |granted: &Granted, tenant| {
@@ -463,8 +463,8 @@ fn dealer(name: &str, settings: &serde_json::Value) -> Box<dyn Planner> {
     Box::new(Dealer::new(name, rules, order).unwrap())
 }
 
-/// A job that runs before and after on other GPUs lay loose, or somebody else of its GPUs' new owners is as large (a gang that
-/// had to leave its own seat may take that of an equal whose turn comes later) or was its partner.
+/// A job that moved while it ran lay loose, shares GPUs or did before, or one of its GPUs' new owners is at least as large: a
+/// gang that had to leave its own seat may take that of an equal whose turn comes later.
 fn check_moves(before: &Cluster, after: &Cluster) {
     for (index, old) in before.jobs().iter().enumerate() {
         let id = JobId(index as u32);

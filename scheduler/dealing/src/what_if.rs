@@ -12,11 +12,11 @@ use pleach_scheduler::{GpuTypeId, JobId, NodeId};
 pub struct NodeFree {
     /// Type of its GPUs.
     pub gpu_type: GpuTypeId,
-    /// GPUs that nobody has, as a bit mask.
+    /// Free GPUs, as a bit mask.
     pub free: u64,
-    /// CPU that nobody has, thousandths of a core.
+    /// Free CPU, thousandths of a core.
     pub cpu_milli: u32,
-    /// Host memory that nobody has, MiB.
+    /// Free host memory, MiB.
     pub memory_mib: u32,
 }
 

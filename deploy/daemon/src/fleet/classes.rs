@@ -55,7 +55,7 @@ impl Fleet {
         }
     }
 
-    /// Admits all that wait at once, for who tells no classes apart.
+    /// Admits all waiting jobs at once, for callers that do not go class by class.
     pub fn all_classes(&mut self) {
         while let Some((_, records)) = self.later.pop_last() {
             self.admit_later(records);

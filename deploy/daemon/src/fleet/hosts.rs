@@ -39,7 +39,7 @@ impl<'a> Hosts<'a> {
     pub(super) fn new(snapshot: &'a Snapshot, offers: &[Offer<'a>]) -> Hosts<'a> {
         let names = offers.iter().map(|offer| offer.seen.name.as_str());
         let rows: BTreeMap<&str, NodeId> = names.zip((0..).map(NodeId)).collect();
-        // A list that cannot be read closes every node: who names it waits, and is told why.
+        // A list that cannot be read closes every node: a job under that rule waits, and the reason is shown.
         let closed = |closed: &str| match expand(closed) {
             Ok(names) => names
                 .iter()
@@ -93,7 +93,7 @@ impl<'a> Hosts<'a> {
                 set
             }
         };
-        // Who is where it may not be any longer stays.
+        // A job that runs where it may no longer be stays there.
         let stays = placement.is_some_and(|at| at.iter().any(|slice| !cluster.allows(set, slice.node)));
         if stays { AllowedNodes::ALL } else { set }
     }

@@ -1,4 +1,4 @@
-//! On which GPUs of the tables jobs run: as the batch system told, as was decided, else as it is known to choose.
+//! On which GPUs of the tables jobs run: as the batch system reports, as was decided, else as it is known to choose.
 //!
 //! A node may be gone, or offer fewer GPUs than are held on it: one broke, a device plugin began anew. What a job holds on the
 //! others stays held, and a node that offers fewer than are held there is full.

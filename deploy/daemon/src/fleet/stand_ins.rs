@@ -1,5 +1,5 @@
-//! GPUs in use by nothing that is known, where an order is told: by jobs that end, by parts of GPUs. In the tables a job stands for them
-//! that ends soon, so that on emptied nodes all jobs can be ranked that the nodes could hold.
+//! GPUs in use by nothing that is known, under `Drive::Order`: by jobs that end, by parts of GPUs. In the tables a job that ends
+//! soon stands for them, so that all jobs that the emptied nodes could hold can be ranked.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::snapshot::{JobSeen, Phase, Snapshot, Terms};
 /// Time after which such GPUs are believed to be free, s. *Assumed*: what a job takes to end.
 const ENDS_AFTER_S: i64 = 60;
 
-/// The snapshot with such jobs, where an order is told and there are some.
+/// The snapshot with such jobs, under `Drive::Order` and if there are any.
 pub(super) fn of_others(snapshot: &Snapshot, is_order: bool) -> Cow<'_, Snapshot> {
     if !is_order || snapshot.site.leaving.is_empty() {
         return Cow::Borrowed(snapshot);

@@ -14,7 +14,7 @@ use crate::snapshot::{JobSeen, NodeSeen, Site};
 /// Most nodes, and most jobs, of a round that is made of differences: ten times the largest cluster of any list. *Ours*.
 const NUM_MAX: usize = 10_000_000;
 
-/// Looks for who went and came, for each thing of the two lists. *Ours*: lists in which few do need one.
+/// Looks for what went and came, for each thing of the two lists. *Ours*: enough where few things went or came.
 const LOOKS: usize = 64;
 
 /// A line of the log that is no whole round.
@@ -149,7 +149,7 @@ fn place(record: &RoundRecord) -> (u64, i64) {
     (record.round, record.snapshot.taken_s)
 }
 
-/// A list as it differs from one before. What stays where it was among the others is not told.
+/// A list as it differs from one before. What stays where it was among the others is not written.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Edit<T> {
@@ -246,8 +246,9 @@ impl<T: Clone + PartialEq> Edit<T> {
     }
 }
 
-/// How many went and how many came before the two lists go on with the same thing: nobody, or those up to where one of the first
-/// two is in the other list, or both of them. Each look costs one of `looks`; without any left nobody is looked for.
+/// How many things went and how many came before the two lists go on with the same thing. None, where they do at once; else those
+/// before the thing that is first in the other list; else one of each. Each look costs one of `looks`; with none left there is no
+/// search.
 fn apart<'a, T, K: PartialEq>(
     before: &'a [T],
     after: &'a [T],

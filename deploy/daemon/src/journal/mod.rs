@@ -38,7 +38,7 @@ pub(crate) struct Journal {
     /// The last line, where the next one may tell what changed since.
     last: Option<RoundRecord>,
     packing: Option<JoinHandle<()>>,
-    /// Something was put aside and nobody compresses it yet.
+    /// Something was put aside and is not being compressed yet.
     is_untidy: bool,
 }
 
@@ -130,7 +130,7 @@ impl Journal {
         })
     }
 
-    /// Has what was put aside compressed, if nobody is at it.
+    /// Has what was put aside compressed, unless that is under way.
     fn tidy(&mut self, now_s: i64) {
         let is_at_it = |packing: &JoinHandle<()>| !packing.is_finished();
         if !self.is_untidy || self.packing.as_ref().is_some_and(is_at_it) {
@@ -156,7 +156,7 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // Whoever takes the folder next finds nobody at work in it.
+        // The next process that takes the folder finds no thread at work in it.
         self.join();
         if let Some(last) = &self.last {
             self.tidy(last.snapshot.taken_s);

@@ -45,7 +45,7 @@ pub fn read(text: &str) -> Result<Vec<EndedJob>, Error> {
             let reason = format!("{} fields; {NUM_FIELDS} were asked for", found.len());
             return Err(Error::garbage(SACCT, row + 1, line, reason));
         };
-        // Who never ran has no GPUs either.
+        // A job that never ran has no GPUs either.
         let Ok(Some((num_gpus, _))) = gpus_of_tres(tres) else {
             continue;
         };

@@ -22,7 +22,7 @@ const RECORD_MAX: usize = 16 << 10;
 /// Most bytes of all records that are kept, *ours*: ten thousand jobs, Slurm's `MaxJobCount`, with the longest records.
 const KEPT_MAX: usize = 256 << 20;
 
-/// Left-out records of which the beginning is told, and how much of it, bytes.
+/// Left-out records whose beginning is reported, and how much of it, bytes.
 const HEADS_MAX: usize = 3;
 const HEAD_BYTES: usize = 40;
 

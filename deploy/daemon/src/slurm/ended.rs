@@ -33,7 +33,7 @@ pub fn read(text: &str) -> Result<BTreeMap<ExternalId, End>, Error> {
     let mut ends = BTreeMap::new();
     for (row, line) in text.lines().enumerate() {
         let [id, state, start, end, nodes] = fields::<NUM_FIELDS>(SQUEUE, row + 1, line)?;
-        // Parts of heterogeneous jobs have no number of their own here, and nobody waits for them.
+        // Parts of heterogeneous jobs have no number of their own here, and their ends are not needed.
         let Ok(id) = id.parse::<ExternalId>() else {
             continue;
         };
@@ -43,7 +43,7 @@ pub fn read(text: &str) -> Result<BTreeMap<ExternalId, End>, Error> {
         };
         let (start_s, end_s) = (time("start time", start)?, time("end time", end)?);
         let Some(end_s) = end_s else { continue };
-        // Who is cancelled while he waits is told to have started at that moment.
+        // Of a job that was cancelled while it waited Slurm gives that moment as its start.
         let has_run = state != "CANCELLED" || start_s != Some(end_s);
         let nodes = expand(if is_null(nodes) { "" } else { nodes });
         let end = End {

@@ -222,7 +222,7 @@ pub(super) fn is_gone(text: &str) -> bool {
 pub(super) fn refused(said: &[String]) -> Option<String> {
     let others: Vec<&String> = said.iter().filter(|text| !is_gone(text)).collect();
     let first = others.first()?;
-    // What Slurm 22.05 answers an account without the right, and the same for who may not touch an administrator's hold.
+    // What Slurm 22.05 answers an account without the right, or without the right to touch an administrator's hold.
     let is_of_account = ["Invalid user id", "Access/permission denied"];
     let is_of_account = is_of_account.iter().any(|words| first.contains(words));
     let fix = match is_of_account {
@@ -263,7 +263,7 @@ impl Running {
     }
 }
 
-/// Texts one after the other, until there is nobody to read or to write.
+/// Writes texts one after the other, until no sender or no reader is left.
 fn write(mut input: ChildStdin, texts: &Receiver<String>) {
     for text in texts {
         if input
@@ -276,7 +276,7 @@ fn write(mut input: ChildStdin, texts: &Receiver<String>) {
     }
 }
 
-/// Complaints line by line, until nobody wants them.
+/// Forwards complaints line by line, until they end or no receiver is left.
 fn forward(mut said: impl BufRead, to: &SyncSender<String>) {
     let mut bytes = Vec::new();
     loop {

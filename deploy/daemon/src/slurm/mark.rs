@@ -1,7 +1,7 @@
 //! Marks in the `AdminComment` of a job: the one by which an operator keeps it away (`pleach:off`), and those of daemons of before
 //! that held jobs. What these have left behind is given back.
 
-/// Begins what a job's user is told of its start.
+/// Begins the forecast of its start that a job's user reads.
 pub const FORETOLD: &str = "pleach:median-wait-";
 
 /// What the present daemon has done to nodes of jobs, by their names: it named them, or, with the list that the user shuns, closed

@@ -1,4 +1,4 @@
-//! Slurm as a batch system: observed by its own commands, and told in which order to start the jobs of one partition.
+//! Slurm as a batch system: observed by its own commands, and given the order in which to start the jobs of one partition.
 
 pub mod accounting;
 pub mod apply;

@@ -1,11 +1,11 @@
 //! Observes Slurm by its own commands, `squeue -O` and `sinfo -O`, whose fields are separated by `|` and not padded.
 //!
 //! The queue is read before the nodes: a job that ends or starts between the two makes a node look fuller, never emptier. A
-//! text that is not what the command prints is refused with its line; a job whose line cannot be read is left alone and told, and
-//! what it holds counts as others'. Proved on Slurm 22.05.
+//! text that is not what the command prints is refused with its line; a job whose line cannot be read is left alone and reported,
+//! and what it holds counts as others'. Proved on Slurm 22.05.
 //!
 //! Tasks of an array that wait together are one job. What runs on driven nodes holds its GPUs until its limit, whatever partition it
-//! is of and whatever it asked for, as for Slurm. GPUs that are in use by nothing that can be read are nobody's to give in this round.
+//! is of and whatever it asked for, as for Slurm. GPUs that are in use by nothing that can be read go to no job in this round.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -283,7 +283,8 @@ fn read_pinned(
     })
 }
 
-/// GPUs of each node that are in use by nothing that was read: by jobs that end, by parts of GPUs, by nobody where Slurm miscounts.
+/// GPUs of each node that are in use by nothing that was read: by jobs that end, by parts of GPUs, by no job where Slurm
+/// miscounts.
 fn held_by_others(jobs: &[JobSeen], nodes: &[NodeSeen]) -> BTreeMap<String, u32> {
     let mut used: BTreeMap<&str, u32> = BTreeMap::new();
     for job in jobs.iter().filter(|job| job.phase == Phase::Running) {

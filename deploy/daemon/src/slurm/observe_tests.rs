@@ -98,7 +98,7 @@ fn nodes_are_read_with_what_others_hold_and_nodes_without_gpus_are_left_out() {
     assert_eq!(node_state("down*"), NodeState::Down);
     assert_eq!(node_state("idle*"), NodeState::Down);
     assert_eq!(node_state("mixed-"), NodeState::Up);
-    // Asleep, and waking up: Slurm wakes it for who is let go to it. On its way to sleep it takes nobody.
+    // Asleep, and waking up: Slurm wakes the node for a job that is let go to it. On its way to sleep it takes no job.
     assert_eq!(node_state("idle~"), NodeState::Up);
     assert_eq!(node_state("mixed#"), NodeState::Up);
     assert_eq!(node_state("idle%"), NodeState::Draining);
@@ -318,7 +318,7 @@ fn what_runs_on_driven_nodes_is_there_until_its_limit_whatever_it_asked_for() {
     assert_eq!(job, running(2, "g1"));
     let (job, _) = on("cpu=4,node=1,gres/gpu=4", &[(9, "g2"), (3, "N/A"), (17, "NO")]);
     assert_eq!(job, running(4, "g2"), "Slurm gave it the node's");
-    // Not here; a part of a GPU; one that ends: what is in use is nobody's to give.
+    // Not here; a part of a GPU; one that ends: what is in use is given to no job.
     let (job, leaving) = on("cpu=4,node=1,gres/gpu=2", &[(9, "h7")]);
     assert_eq!((job, leaving.get("g1")), (None, Some(&3)));
     let (job, leaving) = on("cpu=4,node=1", &[(9, "g1"), (3, "gres:shard:1")]);

@@ -21,7 +21,7 @@ use crate::order::Order;
 use crate::slurm::command::Commands;
 use crate::snapshot::{JobSeen, Phase, Snapshot};
 
-/// How an order is told.
+/// How an order is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Telling {
     /// Distance of neighbours.

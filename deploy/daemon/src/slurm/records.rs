@@ -1,8 +1,8 @@
 //! Records of jobs that no user can break: a text of a user's may hold an end of line, and all that could stand behind it.
 //!
-//! Where accounts are not enforced, `sbatch --account` takes any text. So what is asked for ends in a word that nobody knows before
+//! Where accounts are not enforced, `sbatch --account` takes any text. So what is asked for ends in a word that is unknown until
 //! the answer is there, and a record is what stands before that word. Each is read by itself: one that cannot be read, or is longer
-//! than any has to be, is left out and told, and its job is left alone.
+//! than any has to be, is left out and reported, and its job is left alone.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use crate::error::Error;
 use crate::slurm::command::{Commands, Records};
 
-/// A word that nobody can guess, for one question.
+/// A word that cannot be guessed, for one question.
 fn word() -> String {
     format!("end-{:016x}", RandomState::new().build_hasher().finish())
 }
@@ -30,7 +30,7 @@ pub(super) fn ask(commands: &Commands, program: &str, args: &[&str], fields: &st
                 command: format!("{program} {} {asked}", args.join(" ")),
                 reason: "its output was cut".into(),
             }),
-            // No records at all: who reads them refuses it.
+            // No records at all: the caller that reads the rest refuses it.
             (true, false) => Ok(Records {
                 text: records.rest,
                 ..Records::default()

@@ -1,8 +1,8 @@
-//! Whether another daemon drives the same jobs: what is read there that nobody here has written.
+//! Whether another daemon drives the same jobs: factors are read that this daemon has not written.
 //!
 //! A folder is one daemon's, and the lock on it refuses a second one; with a folder of its own, or on another machine, nothing refuses
-//! it. It is found out by what it writes: marks of starts that were not sent here, or factors that were not told here. Two looks that
-//! show such a thing are a sign; one may be an operator's hand, or the last words of a daemon that was killed.
+//! it. It is found out by what it writes: factors of jobs that were not written here. Two looks that show such a thing are a
+//! sign; one may be an operator's hand, or the last words of a daemon that was killed.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -20,7 +20,7 @@ pub(crate) struct Rivals {
     factors: HashMap<String, Factor>,
     /// Looks so far.
     num_looks: u64,
-    /// Times of looks that showed what nobody here has written, s, the last two.
+    /// Times of the last two looks that showed what was not written here, s.
     signs: VecDeque<i64>,
     /// What the last one showed.
     told: String,
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn factors_of_another_are_told_after_two_looks_and_for_ten_minutes() {
         let mut rivals = Rivals::default();
-        // What a daemon before has told, and what comes with a factor of its own.
+        // What an earlier daemon has written, and what comes with a factor of its own.
         assert_eq!(rivals.by_factors(&[place("1", 700)], 0), None);
         rivals.factors([("1", 5), ("2", 6)].into_iter(), false);
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Which jobs could run on the driven nodes, whatever partition they name.
 //!
 //! A partition beside the driven one holds some of its nodes with GPUs. Its jobs are ranked with all others, on those nodes. Slurm
-//! itself starts jobs of a partition with a higher `PriorityTier` first, whatever their factors, so such partitions are told.
+//! itself starts jobs of a partition with a higher `PriorityTier` first, whatever their factors, so such partitions are reported.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

@@ -52,8 +52,8 @@ type Mask = u64;
 
 /// On which GPUs of which nodes jobs run, as `scontrol -o -d show job` tells.
 ///
-/// The text of a job holds words of its user, who can so lie about his own job: whoever reads this holds it to the nodes on which
-/// `squeue` shows the job.
+/// The text of a job holds words of its user, who can so lie about his own job: callers take only the nodes on which `squeue`
+/// shows the job.
 pub(super) fn held_gpus(text: &str) -> BTreeMap<ExternalId, BTreeMap<String, Mask>> {
     let mut found = BTreeMap::new();
     for line in text.lines() {
@@ -178,7 +178,7 @@ pub(super) fn complete(jobs: &mut [JobSeen], nodes: &mut [NodeSeen], per_gpu: u3
                 (Some(shared), _) => {
                     shared.gpus_taken |= mask;
                     if mask == 0 {
-                        // It holds GPUs, and nobody knows which.
+                        // It holds GPUs, and it is not known which.
                         nodes[row].state = closed(nodes[row].state);
                     }
                     Some("holds GPUs of a node whose GPUs are given in shares")

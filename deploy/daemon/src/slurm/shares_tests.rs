@@ -10,7 +10,7 @@ const NODES: &str = "64000|0|1|(null)|s1|mixed|gpu:a100:4,shard:a100:16|gpu:a100
 64000|0|1|(null)|g1|idle|gpu:a100:4|gpu:a100:0(IDX:N/A)|0/16/0/16|main*|
 ";
 
-/// Lines of `scontrol -o -d show job`, shortened where nobody looks.
+/// Lines of `scontrol -o -d show job`, without the parts that are not read.
 const DETAILS: &str = "\
 JobId=21 JobName=wrap UserId=root(0) JobState=RUNNING NodeList=s1 JOB_GRES=shard:2   Nodes=s1 CPU_IDs=2 Mem=0 GRES=shard:2(IDX:1) \
 MinCPUsNode=1 TresPerNode=gres:shard:2 

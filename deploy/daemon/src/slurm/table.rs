@@ -57,9 +57,9 @@ pub(super) fn more_fields(row: usize, line: &str) -> Result<([&str; NUM_RULE_FIE
 
 /// The lines of jobs with these fields, those of [`JOB_FIELDS`] among them, and with `more` flags.
 ///
-/// Who wants nodes for itself is `NO` in `OverSubscribe` up to Slurm 24.11. In 26.05 everybody is who does not share, and the field
-/// `Exclusive` tells it; before there is none. So where there is a `NO`, it is asked whether there is one, once; then the word is
-/// `NO/NO` of a job that takes a part of a node.
+/// A job that wants nodes for itself has `NO` in `OverSubscribe` up to Slurm 24.11. In 26.05 every job that does not share has
+/// it, and the field `Exclusive` tells the two apart; older versions lack that field. So where there is a `NO`, one query finds
+/// out whether there is the field; then the word is `NO/NO` of a job that takes a part of a node.
 pub(super) fn job_lines(commands: &Commands, more: &[&str], fields: &str) -> Result<Records, Error> {
     let ask = |fields: &str| {
         records::ask(

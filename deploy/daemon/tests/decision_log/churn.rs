@@ -32,7 +32,7 @@ pub struct Churn {
 }
 
 impl Churn {
-    /// As many jobs wait and run as is told.
+    /// As many jobs wait and run as given.
     pub fn new(seed: u64, num_nodes: u64, num_waiting: u64, num_running: u64) -> Churn {
         let node = |number: u64| NodeSeen {
             name: format!("gpu-{number:04}"),
@@ -189,7 +189,7 @@ impl Churn {
         rows.find(|row| (self.record.snapshot.jobs[*row].phase == Phase::Running) == runs)
     }
 
-    /// The next look, `after_s` later: as many jobs came, were started and ended as is told.
+    /// The next look, `after_s` later: as many jobs came, were started and ended as given.
     pub fn step(&mut self, after_s: i64, (num_came, num_started, num_ended): (u64, u64, u64)) -> RoundRecord {
         self.record.round += 1;
         self.record.snapshot.taken_s += after_s;
@@ -212,7 +212,7 @@ impl Churn {
         record
     }
 
-    /// The next look, at which anything may have happened: nodes come, go, drain and are told in another order, jobs are requeued,
+    /// The next look, at which anything may have happened: nodes come, go, drain and change their order, jobs are requeued,
     /// refused, blocked, left alone; clocks jump.
     pub fn anything(&mut self) -> RoundRecord {
         let nums = (self.random.below(4), self.random.below(3), self.random.below(3));
@@ -268,7 +268,7 @@ impl Churn {
                 self.record.memory.refused(id, &node, "no CPUs", now_s);
             }
             8 => {
-                // Requeued, and told behind the others.
+                // Requeued, and listed behind the others.
                 let mut job = jobs.remove(row);
                 job.phase = Phase::Waiting;
                 (job.start_s, job.num_restarts) = (None, job.num_restarts + 1);

@@ -113,7 +113,7 @@ fn a_line_that_could_not_be_written_is_lost_and_the_next_ones_are_read() {
     for record in &records[..3] {
         state.append(record.clone()).unwrap();
     }
-    // Somebody put another thing there.
+    // Another thing lies in its place.
     fs::rename(log_path(folder.path()), folder.path().join("aside")).unwrap();
     fs::create_dir(log_path(folder.path())).unwrap();
     drop(state);
@@ -150,7 +150,7 @@ fn a_start_takes_no_longer_for_a_tail_without_end() {
     state.append(record).unwrap();
     assert!(began.elapsed().as_secs() < 1, "{:?}", began.elapsed());
     drop(file);
-    // It is being compressed, which would take minutes; it is nobody's log.
+    // It is being compressed, which would take minutes; no test reads it.
     for name in names(folder.path()).iter().filter(|name| name.contains('-')) {
         OpenOptions::new()
             .write(true)

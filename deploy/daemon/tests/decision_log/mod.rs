@@ -1,5 +1,5 @@
 //! The log that lasts: what is written is read again to the bit, wherever it was cut short; it is bounded by size and age, and no
-//! file of anybody's costs more than its bound.
+//! file costs more than its bound, whatever is in it.
 
 mod churn;
 mod cut;

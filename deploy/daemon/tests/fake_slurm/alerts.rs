@@ -217,7 +217,7 @@ fn a_job_that_waits_for_a_week_is_told_with_its_name() {
 fn gpus_that_slurm_leaves_idle_beside_jobs_that_fit_are_told() {
     let fake = Fake::ordered(&QUEUE);
     fake.end(91);
-    // Nobody starts anything.
+    // From now on Slurm starts no job.
     fs::remove_file(fake.at("own")).unwrap();
     let mut run = Run::new(fake, "sjf");
     run.looks = false;

@@ -1,5 +1,4 @@
-//! A tree that leaves the cluster to another rule says so: before it drives, in each round, in `status`, and where somebody asks
-//! why.
+//! A tree that leaves the cluster to another rule says so: before it drives, in each round, in `status` and in `explain`.
 
 use std::fs;
 

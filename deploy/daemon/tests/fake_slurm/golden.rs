@@ -1,4 +1,4 @@
-//! Everything that a run leaves behind, byte by byte: the log, the status, what was learned, what was told, the commands.
+//! Everything that a run leaves behind, byte by byte: the log, the status, what was learned, the messages, the commands.
 
 use std::fs;
 use std::io::{Read, Write};

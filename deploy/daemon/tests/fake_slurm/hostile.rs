@@ -1,5 +1,5 @@
-//! Files without end, output that cannot be written, names that are not there, signals that come early: each is told and costs
-//! nothing else.
+//! Files without end, output that cannot be written, names that are not there, signals that come early: each is reported and
+//! costs nothing else.
 
 use std::fs;
 use std::io::Read;
@@ -154,7 +154,7 @@ fn an_account_with_an_end_of_line_costs_no_round_and_is_no_other_job() {
     assert!(told.contains("1 rounds, 0 failed"), "{told}");
 }
 
-/// A daemon that goes on until it is told to end, by a configuration.
+/// A daemon that goes on until a signal ends it, by a configuration.
 fn begin(fake: &Fake, config: &str, policy: &str) -> Child {
     Command::new(env!("CARGO_BIN_EXE_pleach-scheduler"))
         .arg("--config")

@@ -1,4 +1,4 @@
-//! Ways of users to put a job of two days before jobs of minutes, and to stop everybody. None of them works.
+//! Ways of users to put a job of two days before jobs of minutes, and to keep all jobs from starting. None of them works.
 
 use std::fs;
 

@@ -16,7 +16,7 @@ fn with_two_files() -> Fake {
     let packed = zstd::stream::encode_all(fs::read(&log).unwrap().as_slice(), 3).unwrap();
     fs::write(fake.at("state/decisions-1795000100.jsonl.zst"), packed).unwrap();
     fs::remove_file(&log).unwrap();
-    // Who ends within the second in which it started did not run.
+    // A job that ends within the second in which it started did not run.
     std::thread::sleep(Duration::from_millis(1100));
     fake.come(6, 4, "2:00", "");
     fake.end(2);

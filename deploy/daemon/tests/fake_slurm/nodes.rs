@@ -31,7 +31,8 @@ fn where_there_are_several_gpu_types_the_chosen_nodes_are_named_and_lifted_where
         pins[0].is_empty() && pins[3] == pins[1] && pins[2] != pins[1] && !pins[2].is_empty(),
         "{pins:?}"
     );
-    // Nobody started: the next round lifts them, and so anybody may start anywhere. A killed daemon's successor knows whose they are.
+    // No job started: the next round lifts the pins, so that any job may start anywhere. After a kill, the next daemon knows its
+    // pins.
     fake.rounds("sjf", "--live", "1");
     assert_eq!(
         [1, 2, 3, 4].map(|job| pin(&fake, job)),

@@ -1,4 +1,4 @@
-//! Where Slurm starts the jobs itself and is told an order: what is written, what is not, and every way to be cut short.
+//! Slurm starts the jobs itself and gets an order: what is written, what is not, and every way to be cut short.
 
 use std::fs;
 
@@ -62,7 +62,7 @@ fn who_comes_later_is_put_in_its_place_and_nobody_else_moves() {
     assert_eq!(fake.line(), [4, 2, 5, 3, 1]);
     assert_eq!((1..=4).map(|job| fake.factor(job)).collect::<Vec<_>>(), before);
     assert_eq!(num_written(&fake), 5);
-    // Another policy, another order: only who stands wrong is written.
+    // Another policy, another order: only factors of jobs in the wrong place are written.
     fake.rounds("fifo", "--live", "1");
     assert_eq!(fake.line(), [1, 2, 3, 4, 5]);
     assert!(num_written(&fake) <= 8, "{}", fake.read("scontrol.log"));
@@ -248,7 +248,7 @@ fn the_shadow_shows_the_order_and_touches_nothing() {
 fn words_tell_where_a_job_stands_and_logs_are_decided_again_alike() {
     let fake = Fake::ordered(&WAITING);
     fake.end(91);
-    // Nobody looks at the queue before the first round but the round itself.
+    // Slurm starts no job before the first round.
     fs::remove_file(fake.at("own")).unwrap();
     fake.rounds("sjf", "--live", "1");
     let told = out(&fake.scheduler(&["why-not", "3", "--policy", "sjf"]));
@@ -367,7 +367,7 @@ fn what_slurm_started_in_order_is_captured_as_a_list() {
     fake.look();
     fake.rounds("sjf", "--live", "1");
     std::thread::sleep(std::time::Duration::from_millis(2100));
-    // Who runs is seen in one more round, in which somebody comes.
+    // A job that runs is seen in one more round, in which another one comes.
     fake.come(6, 4, "9:00", "");
     fake.rounds("sjf", "--live", "1");
     for job in [4, 2, 3] {

@@ -23,7 +23,7 @@ fn a_share_goes_to_the_gpu_that_slurm_will_choose_and_never_among_whole_ones() {
         }),
         ..share(number, shards)
     };
-    // Half of GPU 0, three quarters of GPU 1 and all of GPU 2 are given; GPU 3 is somebody else's.
+    // Half of GPU 0, three quarters of GPU 1 and all of GPU 2 are given; GPU 3 is in use by others.
     snapshot.nodes[1].shared = Some(SharedNode { gpus_taken: 0b1000 });
     snapshot.jobs = vec![
         runs(1, 2, 0),
@@ -119,7 +119,7 @@ pub fn decide(
 #[test]
 fn gangs_get_one_node_or_whole_nodes_and_never_what_others_hold() {
     let mut snapshot = empty(3);
-    // Somebody whom the daemon does not know has three GPUs of g0.
+    // A job that the daemon does not know has three GPUs of g0.
     snapshot.nodes[0].num_gpus_used = 3;
     snapshot.jobs = vec![
         waiting(1, 1, 3, 100),

@@ -183,7 +183,7 @@ fn leases_go_before_jobs_that_came_earlier_and_no_pass_stops_one() {
     let plan = planned(&snapshot, &memory, &settings);
     assert_eq!(told(&plan), ["Start 4 g1"]);
     assert!(plan.of_policy().is_empty() && plan.decisions[0].why.contains("lease"));
-    // Once it runs: the shortest job of all stops nobody but jobs, whatever policy.
+    // Once it runs: the shortest job of all stops other jobs at most, whatever policy.
     let mut held = lease(4, 4);
     (held.phase, held.start_s, held.nodes) = (Phase::Running, Some(EPOCH_S - 9_000), vec!["g0".into()]);
     let snapshot = full(vec![held, runs(2, 4, "g1", 5_000), waiting(3, 1, 4, 10)]);
@@ -218,7 +218,7 @@ fn a_lease_waits_for_gpus_that_are_being_given_back_rather_than_stop_somebody_el
         lease(5, 1),
         lease(6, 1),
     ]);
-    // Two GPUs of g1 are somebody's who is being stopped.
+    // Two GPUs of g1 are held by a job that is being stopped.
     snapshot.nodes[1].num_gpus_used = 4;
     snapshot.site.leaving.insert("g1".into(), 2);
     let plan = planned(&snapshot, &memory, &settings);
@@ -331,7 +331,7 @@ fn who_is_stopped_for_a_lease_is_not_started_elsewhere_in_the_same_round() {
         assert!(fleet.cluster.job(plan.decisions[0].decision.row).attained_gpu_s > 0.0);
         fleet.cluster.check();
     }
-    // Who waited before has the free GPU.
+    // The job that waited before has the free GPU.
     let mut snapshot = snapshot;
     snapshot.jobs.push(waiting(6, 1, 1, 100));
     let plan = planned(&snapshot, &memory, &settings);
@@ -347,7 +347,7 @@ fn leases_have_the_time_of_a_round_and_no_more() {
         num_asked += 1;
         num_asked > 2
     });
-    // The third lease is too late, so the fallback answers, of whom nobody asks.
+    // The third lease is too late, so the fallback answers, of which lateness is not asked.
     assert_eq!(num_asked, 3);
     assert!(plan.fallback.unwrap().contains("was not done within"));
     assert_eq!(plan.num_for_leases, 3);

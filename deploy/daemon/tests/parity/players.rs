@@ -1,4 +1,4 @@
-//! Who decides on both sides, and what is seen of it.
+//! What decides on both sides, and what is seen of it.
 
 use super::*;
 

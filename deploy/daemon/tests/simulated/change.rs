@@ -86,7 +86,7 @@ fn update(world: &mut World, number: u64, words: &[String], is_meant: bool) -> R
                 continue;
             }
         };
-        // What changes nothing touches nobody: an old answer has one given back twice.
+        // A write that changes nothing breaks no rule: after an old answer a job is given back twice.
         let job = &world.jobs[&number];
         let is_so = match key {
             "admincomment" => job.mark == value,

@@ -243,7 +243,7 @@ fn answered(
         Some(Fault::Lost | Fault::Unanswered | Fault::Late) => return Err(deadline(shown)),
         Some(Fault::KilledAfter) => kill(world),
         Some(Fault::Garbage) => (call, "slurm_load_jobs: Zero Bytes were transmitted\n".to_owned()),
-        // What breaks off in the middle of a line; a whole answer that ends early cannot be told from a true one.
+        // What breaks off in the middle of a line; a whole answer that ends early looks like a true one.
         Some(Fault::Cut) if text.len() > 2 => {
             let at = 1 + world.draw(text.len() - 2);
             let is_line = text.as_bytes()[at - 1] == b'\n';

@@ -9,7 +9,7 @@ pub enum State {
     Ended(&'static str),
 }
 
-/// Who keeps a job from starting.
+/// Whose hold keeps a job from starting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
     Nobody,

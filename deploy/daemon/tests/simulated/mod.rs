@@ -64,7 +64,7 @@ impl std::ops::AddAssign for Played {
     }
 }
 
-/// Where files are fastest: what is written there is as good as on a disk for who is killed.
+/// Where files are fastest: after a kill, what was written there is as good as on a disk.
 fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     tempfile::tempdir_in(memory)

@@ -86,7 +86,7 @@ impl Rules {
             Change::Nodes(nodes) if !job.own_nodes.is_empty() && nodes != job.own_nodes.join(",") => {
                 Some("its user has named nodes")
             }
-            // Of a job that was given back and whose mark could not be taken away nobody can tell whose hold it is.
+            // Where a job was given back and its mark could not be taken away, it is not known whose hold it is.
             Change::Release if job.hold == Hold::User && job.mark != "pleach:held" => {
                 Some("its user holds it")
             }

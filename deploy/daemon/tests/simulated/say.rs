@@ -19,7 +19,7 @@ pub fn say(world: &World, program: &str, args: &[&str]) -> Result<String, String
         // Asked for where an answer was cut in the middle of a line.
         ("scontrol", ["-o", "show", "licenses"]) => Ok("No licenses configured in Slurm.\n".into()),
         ("scontrol", ["-o", "show", "reservation"]) => Ok("No reservations in the system\n".into()),
-        // Limits are not told here: whom they keep from starting is found out.
+        // Limits are not shown here: they are found out by the jobs that do not start.
         ("scontrol", ["-o", "show", "assoc_mgr", _]) => Ok("Current Association Manager state\n".into()),
         ("squeue", _) => queue(world, args, fields("-O").unwrap_or_default(), &fields),
         ("sprio", _) => Ok(factors(world)),

@@ -1,4 +1,4 @@
-//! A Slurm in this process: jobs, nodes, limits, and a scheduler that starts what may start. No time passes but what it is told.
+//! A Slurm in this process: jobs, nodes, limits, and a scheduler that starts what may start. Only [`World::pass`] lets time pass.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -45,9 +45,9 @@ pub struct World {
     pub next_place: u64,
     /// Whether faults, users and operators are at rest.
     pub is_quiet: bool,
-    /// Part of all calls before which somebody does something.
+    /// Part of all calls before which a user or an operator does something.
     pub activity: f64,
-    /// Who waits and fits, since when.
+    /// Jobs that wait and fit, since when.
     pub fits_since: BTreeMap<u64, i64>,
     pub fate: super::faults::Fate,
     pub rules: super::rules::Rules,

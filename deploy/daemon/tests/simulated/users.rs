@@ -8,7 +8,7 @@ use super::slurm::{NodeState, USERS, World};
 /// Most jobs that come.
 const JOBS_MAX: u64 = 60;
 
-/// Now and then somebody does something.
+/// Now and then a user or an operator does something.
 pub fn meddle(world: &mut World) {
     let activity = world.activity;
     if !world.chance(activity) {
@@ -190,7 +190,7 @@ fn cancel(world: &mut World) {
 }
 
 fn hold_or_release(world: &mut World) {
-    // Who is held for the daemon stays held for it, whatever its user asks for.
+    // A job that is held for the daemon stays held for it, whatever its user asks for.
     let Some(number) = pick(world, |job| job.is_pending() && job.hold != Hold::Admin) else {
         return;
     };

@@ -127,8 +127,8 @@ impl Server {
     }
 }
 
-/// Serves one client. Until it has shown who it is, by a certificate or by a token, it is a guest, of whom the next ones take the
-/// place.
+/// Serves one client. Until it has proved its identity, by a certificate or by a token, it is a guest, and later guests may take
+/// its place.
 async fn serve(
     tcp: TcpStream,
     acceptor: TlsAcceptor,

@@ -1,6 +1,6 @@
-//! Who may stay connected. A connection takes one of `connections_max` places once its client has shown who it is. Before that it
-//! is a guest; there is room for so many, and who comes when it is full takes the place of the one that came first. So whoever
-//! connects and says nothing keeps nobody out.
+//! Which connections may stay. A connection takes one of `connections_max` places once its client has proved its identity. Before
+//! that it is a guest. There is room for so many guests; when it is full, a new one takes the place of the one that came first.
+//! So a client that connects and says nothing keeps no other out.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -80,7 +80,7 @@ pub(super) struct Guest {
 }
 
 impl Guest {
-    /// Its client has shown who it is: it takes a place, or waits for one up to a limit. Whether it has one.
+    /// Its client has proved its identity: it takes a place, or waits for one up to a limit. Whether it has one.
     pub(super) async fn stay(&self, limit: Duration) -> bool {
         if self.place.get().is_some() {
             return true;

@@ -1,4 +1,4 @@
-//! What is answered where, and to whom.
+//! What is answered on which path, and to which clients.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::room::Guest;
 use super::shared::Shared;
 use crate::webhook;
 
-/// What kube-scheduler is told that still asks the extender of earlier versions.
+/// The answer to a kube-scheduler that still asks the extender of earlier versions.
 const NO_EXTENDER: &str =
     "there is no scheduler extender any more: take `extenders` out of the configuration of kube-scheduler";
 
@@ -38,7 +38,8 @@ pub fn router(shared: Shared) -> Router {
         .with_state(shared)
 }
 
-/// Lets in who proves who he is, and as many at once as there is room for; reads the body, within bounds of size and time.
+/// Lets in clients that prove their identity, as many at once as there is room for; reads the body, within bounds of size and
+/// time.
 async fn guard(
     State(shared): State<Shared>,
     Extension(guest): Extension<Arc<Guest>>,
@@ -100,7 +101,7 @@ fn answer(result: Result<impl Serialize, String>) -> Response {
 
 async fn hold(State(shared): State<Shared>, body: Bytes) -> Response {
     let patience = Duration::from_secs(u64::from(shared.server.patience_s));
-    // In shadow mode nobody would lift a gate.
+    // In shadow mode no gate would be lifted.
     let is_alive = !shared.is_shadow && shared.view.last(patience).is_some();
     let reviewed = webhook::review(&body, &shared.settings, is_alive, &shared.view.let_go);
     if reviewed

@@ -76,7 +76,7 @@ impl Shared {
         Shared { forecasts, ..self }
     }
 
-    /// Is told when the webhook has held a pod.
+    /// Notified when the webhook has held a pod.
     #[must_use]
     pub fn arrivals(&self) -> Arc<Notify> {
         Arc::clone(&self.arrivals)

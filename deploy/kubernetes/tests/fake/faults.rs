@@ -18,7 +18,7 @@ pub enum Fault {
     Error,
     /// 409, nothing is done.
     Conflict,
-    /// No answer for longer than anybody waits.
+    /// No answer for longer than any client waits.
     Hang,
     /// The connection breaks, nothing is done.
     Reset,

@@ -69,7 +69,7 @@ impl Fake {
         fake
     }
 
-    /// Listens; the scheduler looks when it is told to.
+    /// Listens; the scheduler looks when [`World::tick`] is called.
     pub async fn still(world: World) -> Fake {
         let world = Arc::new(Mutex::new(world));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -89,7 +89,7 @@ impl Fake {
     }
 }
 
-/// What the server answers, whoever carries it.
+/// What the server answers, over whatever transport.
 pub fn router(world: Arc<Mutex<World>>) -> Router {
     Router::new()
         .route("/api/v1/nodes", get(nodes))

@@ -47,7 +47,7 @@ pub struct World {
     /// UIDs whose gate was lifted.
     pub lifted: Vec<String>,
     pub num_evicted: u64,
-    /// Whether controllers make a pod anew when it is told to end, as those of Jobs do, and not when it has ended.
+    /// Whether controllers make a pod anew when it begins to end, as those of Jobs do, and not when it has ended.
     pub makes_anew_at_once: bool,
     /// Pods that a disruption budget keeps.
     pub budgeted: BTreeSet<String>,

@@ -46,7 +46,7 @@ pub fn time(unix_s: i64) -> String {
     Timestamp::from_second(unix_s).unwrap().to_string()
 }
 
-/// A UUID that is told by a name.
+/// A UUID made from a name.
 pub fn uid(name: &str) -> String {
     let number = name.bytes().fold(7_u64, |sum, byte| {
         sum.wrapping_mul(1_099_511_628_211) ^ u64::from(byte)

@@ -54,7 +54,7 @@ impl Steps {
     }
 }
 
-/// A time on a type, held for somebody.
+/// A time on a type, held for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
     pub(super) kind: GpuTypeId,
@@ -78,7 +78,7 @@ pub(super) struct Calendar {
 }
 
 impl Calendar {
-    /// As the running jobs are believed to end; who has outlived its estimate ends in a second.
+    /// As the running jobs are believed to end; a job that has outlived its estimate ends in a second.
     pub(super) fn of(cluster: &Cluster) -> Calendar {
         let now = cluster.now();
         let mut free: Vec<i64> = (0..cluster.num_types())

@@ -1,7 +1,7 @@
-//! Conservative backfilling: every waiting job has a reservation, and nobody starts who would move one back.
+//! Conservative backfilling: every waiting job has a reservation, and no job starts that would move one back.
 //!
 //! A job that comes gets the first slot in which its gang is believed to be free for as long as it is believed to run,
-//! around everybody else's slots. When a job leaves early, slots are moved forward in their order, each only into what is
+//! around the slots of all others. When a job leaves early, slots are moved forward in their order, each only into what is
 //! free beside all others. A job starts when its slot begins. So with estimates that are exact, on a cluster where a gang
 //! runs equally fast wherever it is put, no job starts later than it was first promised, nor later than under FIFO.
 //!
@@ -13,7 +13,7 @@
 //!   from starting when its slot begins; it then holds its slot and tries again at every event.
 //! - Of several GPU types a job takes the one with the earliest start; of those the fastest.
 //! - Where jobs outlive their estimates, or nodes leave, slots that are no longer free are moved back, in their order.
-//! - A cluster that stands idle although somebody could run starts the oldest job that fits, whatever the slots say.
+//! - A cluster that stands idle although a job could run starts the oldest job that fits, whatever the slots say.
 
 use std::collections::BTreeMap;
 
@@ -179,7 +179,7 @@ impl Conservative {
         }
     }
 
-    /// Starts whose slot has begun. Returns whether anybody started.
+    /// Starts jobs whose slot has begun. Returns whether any started.
     fn start_due(&mut self, cluster: &mut Cluster) -> bool {
         let now = cluster.now();
         let (mut started, mut slices) = (false, Vec::new());

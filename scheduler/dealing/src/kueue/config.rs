@@ -47,7 +47,7 @@ pub struct ClusterQueue {
     pub queueing_strategy: Strategy,
     /// Its quotas.
     pub resource_groups: Vec<ResourceGroup>,
-    /// Whom its workloads may preempt.
+    /// Which workloads its own may preempt.
     pub preemption: Preemption,
     /// When the next flavour is tried.
     pub flavor_fungibility: Fungibility,
@@ -134,7 +134,7 @@ pub struct ResourceQuota {
     pub lending_limit: Option<f64>,
 }
 
-/// Whom workloads of a ClusterQueue may preempt.
+/// Which workloads those of a ClusterQueue may preempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Preemption {

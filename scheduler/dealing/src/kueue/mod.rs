@@ -1,7 +1,7 @@
 //! The policy `kueue`: what a site's own Kueue admits, by its own objects, and what kube-scheduler then makes of the pods.
 //!
-//! A [`State`] is all of Kueue without a clock: ClusterQueues whose heads are tried in cycles, quotas of flavours in cohorts, whom
-//! one may preempt for another. After admission pods go to the policy `kubernetes`: quota is no place. A simulator gives the
+//! A [`State`] is all of Kueue without a clock: ClusterQueues whose heads are tried in cycles, quotas of flavours in cohorts, and
+//! preemption of workloads. After admission pods go to the policy `kubernetes`: quota is no place. A simulator gives the
 //! namespace (the tenant), the LocalQueue (the partition) and the priority class (the quality of service) of each job by
 //! `Planner::read_labels`.
 //!

@@ -290,7 +290,8 @@ impl State {
         found.usage.iter().map(of).collect()
     }
 
-    /// Who comes next where shares decide: who would not borrow, the least share with its head, the highest priority, the oldest.
+    /// The next entry where shares decide: first one that would not borrow, then the least share with its head, the highest
+    /// priority, the oldest.
     fn fairest(&mut self, entries: &[Entry]) -> usize {
         let mut keys = Vec::new();
         for entry in entries {

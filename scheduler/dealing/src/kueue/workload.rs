@@ -5,7 +5,7 @@ use super::quota::Amounts;
 /// A workload as its ClusterQueue sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Workload {
-    /// Its number in the tables of whoever asks.
+    /// Its number in the tables of the caller.
     pub job: u32,
     /// Its ClusterQueue.
     pub queue: usize,

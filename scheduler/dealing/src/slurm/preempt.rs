@@ -32,7 +32,7 @@ impl State {
         found
     }
 
-    /// The nodes that a job gets now, and who goes for that.
+    /// The nodes that a job gets now, and the jobs that go for that.
     pub(super) fn room(&self, job: &Waiting, among: &NodeSet) -> Option<Room> {
         if let Some(on) = self.nodes.choose(&job.ask, among) {
             return Some((on, Vec::new()));
@@ -60,7 +60,7 @@ impl State {
                 let gone = order[..=last].iter().copied().filter(|place| overlap(place) > 0);
                 return Some((on.clone(), gone.collect()));
             }
-            // Who made room goes first, then who has most of its nodes.
+            // The job that made room goes first, then those with most of the chosen nodes.
             let (before, behind) = order.split_at(last);
             let mut next = vec![behind[0]];
             next.extend(before);
@@ -71,7 +71,7 @@ impl State {
         None
     }
 
-    /// The nodes without all that may go for a job; none where nobody may.
+    /// The nodes without all jobs that may go for a job; none where no job may.
     pub(super) fn without(&self, job: &Waiting) -> Option<(Nodes, Vec<usize>)> {
         let gone = self.preemptable(job);
         let mut then = self.nodes.clone();

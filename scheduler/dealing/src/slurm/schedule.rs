@@ -14,7 +14,7 @@ const WINDOW_S: i64 = 30;
 /// A waiting job.
 #[derive(Clone, Debug)]
 pub struct Waiting {
-    /// Its number in the tables of whoever asks.
+    /// Its number in the tables of the caller.
     pub job: u32,
     /// What it asks for.
     pub ask: Ask,

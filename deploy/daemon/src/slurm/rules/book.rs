@@ -54,7 +54,7 @@ impl Book {
         let mut terms = std::mem::take(&mut self.terms);
         terms.rules.sort_unstable();
         terms.rules.dedup();
-        // Who names a licence twice takes both.
+        // A job that names a licence twice takes both.
         terms.takes.sort_unstable();
         terms.takes.dedup_by(|(row, takes), (before, sum)| {
             let is_same = row == before;

@@ -37,7 +37,7 @@ fn in_force<'a>(mut values: BTreeMap<&'a str, &'a str>) -> BTreeMap<&'a str, &'a
     values
 }
 
-/// Who pays for a job, and what it takes.
+/// What a job is charged to, and what it takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Payer<'a> {
     pub(crate) user: &'a str,
@@ -57,7 +57,7 @@ impl Payer<'_> {
     }
 }
 
-/// Limits by whom they hold for.
+/// Limits by what they hold for.
 #[derive(Debug, Default)]
 pub(crate) struct Limits<'a> {
     /// By account, user and partition, the latter two empty where they hold for all.
@@ -159,7 +159,7 @@ impl<'a> Limits<'a> {
             (&qos.of_accounts, payer.account, "PA"),
             (&qos.of_users, payer.user, "PU"),
         ] {
-            // The limit is the same for all of them; who has nothing in use is not among them.
+            // The limit is the same for all of them; those with nothing in use are not listed.
             let number = self.numbers.get(name).filter(|_| suffix == "PU");
             let own = of.get(name).or_else(|| of.get(*number?));
             let Some(any) = own.or_else(|| of.values().next()) else {

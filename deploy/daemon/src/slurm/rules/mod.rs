@@ -24,7 +24,7 @@ use pleach_site::slurm::{expand, fold, sums};
 
 pub(crate) use self::partition::{Partition, Partitions, partitions, unread};
 
-/// What Slurm told of its rules.
+/// What Slurm prints of its rules.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RuleTexts<'a> {
     /// Of each waiting job its name, the nodes that its user shuns, licences, features: `squeue` with [`WISHES`].
@@ -50,7 +50,7 @@ pub(super) struct Wishes<'a> {
     features: &'a str,
 }
 
-/// Whether some job asks for licences, by what [`WISHES`] told.
+/// Whether some job asks for licences, by the output for [`WISHES`].
 pub(crate) fn some_want_licences(wishes: &str) -> bool {
     let is_one = |line: &str| line.split('\u{1f}').nth(2).is_some_and(|text| !is_null(text));
     wishes.lines().any(is_one)

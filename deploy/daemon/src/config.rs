@@ -142,7 +142,7 @@ settings! {
         pub gpu_types: BTreeMap<String, GpuType>;
         /// GPUs that are an account's by right; other accounts share the rest.
         pub tenants: BTreeMap<String, u32>;
-        /// What policies are told of run times.
+        /// What policies read of run times.
         pub estimates: EstimateSettings, in Own;
         /// What is done where the tree is offered something else than it was judged on; only for trees whose files have visits.
         pub on_drift: OnDrift = OnDrift::Warn;

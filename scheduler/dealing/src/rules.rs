@@ -6,9 +6,9 @@ settings! {
     /// Rules of a deal. Values without a source were tuned on validation lists (lab/notes/tournament.md says which and how).
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct DealingRules {
-        /// Least time between two deals, s, 0 to 1e6; until then free GPUs are filled and nobody is stopped.
+        /// Least time between two deals, s, 0 to 1e6; until then free GPUs are filled and no job is stopped.
         pub deal_min_s: f64 = 60.0, in 0.0..=1e6;
-        /// Time after which GPUs are dealt anew although nothing has happened, while somebody waits or could run better, s,
+        /// Time after which GPUs are dealt anew although nothing has happened, while a job waits or could run better, s,
         /// 1 to 1e7.
         pub deal_max_s: f64 = 1200.0, in 1.0..=1e7;
         /// A job that got no GPUs joins one that did only where their speeds, as parts of their speeds alone, add up to more.

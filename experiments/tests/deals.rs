@@ -12,7 +12,7 @@ use pleach_network::NetworkConfig;
 
 fn small(estimates: &str) -> DealsSettings {
     DealsSettings {
-        num_jobs: 24,
+        num_jobs: 40,
         lists: 2,
         estimates: estimates.into(),
         ..DealsSettings::default()
@@ -59,17 +59,17 @@ fn a_dealers_scores_in_steps_play_as_the_dealer_does() {
         for seed in [1, 2] {
             let (total_h, jct_s) = stepped(&mut env, seed);
             assert_eq!((total_h, jct_s), stepped(&mut env, seed));
-            assert!((total_h + 24.0 * jct_s / 3600.0).abs() < 1e-6 * total_h.abs());
+            assert!((total_h + 40.0 * jct_s / 3600.0).abs() < 1e-6 * total_h.abs());
             // Rules of a deal are those of the reference formula.
             assert_eq!(jct_s, played(&world, seed, "index"), "{estimates}");
             jcts_s.push(jct_s);
         }
         assert_ne!(jcts_s[0], jcts_s[1]);
-        let mut other = Deals::new(DealsSettings {
+        let las = DealsSettings {
             expert: "las-deal".into(),
             ..small(estimates)
-        })
-        .unwrap();
+        };
+        let mut other = Deals::new(las).unwrap();
         assert_ne!(stepped(&mut other, 1).1, jcts_s[0]);
     }
 }

@@ -21,20 +21,26 @@ use super::world::{Description, Draw, Habits, Loss, Player, Policy, Turn, World}
 use crate::door::DOOR;
 use crate::error::Error;
 use crate::evaluate::instances::Instance;
-use crate::evaluate::metric::{METRICS, Metric};
+use crate::evaluate::metric::Metric;
 use crate::evaluate::results::Results;
+use crate::figures;
 
 pub use environment::{Deals, deal_environment, deal_environments, deal_settings};
 pub use settings::DealsSettings;
 
-/// Columns of a table.
-const COLUMNS: [&str; 5] = [
-    "avg_jct_s",
-    "p99_jct_s",
-    "avg_slowdown",
-    "utilisation",
-    "preemptions",
-];
+figures! {
+    |_world: &DealsWorld, metrics: &Metrics|
+    "avg_jct_s", "avg JCT s", 0, Lower, Percent, "mean of finish - submit"
+        => metrics.avg_jct_s;
+    "p99_jct_s", "p99 JCT s", 0, Lower, Percent, "99th percentile of finish - submit"
+        => metrics.p99_jct_s;
+    "avg_slowdown", "slowdown", 2, Lower, Percent, "mean of JCT / max(isolated time, 10 s)"
+        => metrics.avg_slowdown;
+    "held_pct", "held %", 1, Neither, Points, "held GPU-time / all GPU-time; a shared GPU is held twice"
+        => 100.0 * metrics.utilisation;
+    "preemptions", "preempted", 0, Neither, Points, "times that a running job was stopped"
+        => metrics.preemptions;
+}
 
 /// Jobs on a cluster whose GPUs are dealt.
 #[derive(Clone, Debug)]
@@ -90,16 +96,15 @@ impl World for DealsWorld {
         METRICS
     }
 
-    fn columns(&self, _results: &Results) -> Vec<&'static str> {
-        COLUMNS.to_vec()
-    }
-
     fn schema(&self) -> (&'static FeatureSchema, View) {
         (deal_schema(), deal_schema().views[0])
     }
 
     fn policies(&self) -> Vec<String> {
-        NAMES.map(str::to_string).to_vec()
+        let mut names = NAMES.map(str::to_string).to_vec();
+        // The learned one first: others are held against it.
+        names.sort_by_key(|name| name != "index");
+        names
     }
 
     /// Files over a deal's rows; other files and names as jobs' evaluations open them.
@@ -138,7 +143,7 @@ impl World for DealsWorld {
     }
 
     fn figures(&self, outcome: &Metrics) -> Vec<(&'static str, f64)> {
-        outcome.fields().to_vec()
+        figures_of(self, outcome)
     }
 
     fn loss(&self, outcome: &Metrics) -> Loss {

@@ -11,13 +11,17 @@ use pleach_scheduler::settings::{Above, OneOf};
 use crate::error::Error;
 use crate::evaluate::workload_source::{Source, WorkloadSource};
 
+/// The jobs that are dealt where nothing else is said, and their cluster: small enough that 120 of them have to wait. *Assumed.*
+const GAVEL: &str = "gavel-multi";
+const SMALL: &str = "2x4:v100,2x4:p100,2x4:k80";
+
 pleach_scheduler::settings! {
     /// Lists of jobs, their cluster and what may be done to them.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DealsSettings {
         /// Jobs: a preset, a profile or an environment by name (pleach workload)
-        pub jobs: String = "gavel-multi".into();
-        /// Cluster: a description, or nodes x GPUs : type [default: that of the jobs]
+        pub jobs: String = GAVEL.into();
+        /// Cluster: a description, or nodes x GPUs : type [default: of gavel-multi 2x4:v100,2x4:p100,2x4:k80, else that of the jobs]
         pub cluster: Option<PathBuf>;
         /// Jobs of a list
         pub num_jobs: u32 = 120, in 1..=1_000_000;
@@ -46,8 +50,9 @@ impl DealsSettings {
     /// # Errors
     /// Jobs that are not there, and a list of jobs, which cannot be drawn anew.
     pub(super) fn source(&self, load: f64) -> Result<WorkloadSource, Error> {
+        let own = (self.jobs == GAVEL).then(|| PathBuf::from(SMALL));
         let source = WorkloadSource {
-            cluster: self.cluster.clone(),
+            cluster: self.cluster.clone().or(own),
             num_jobs: Some(self.num_jobs),
             load: Some(self.load * load),
             ..WorkloadSource::of(&self.jobs)

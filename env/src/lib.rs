@@ -82,7 +82,9 @@ pub use pleach_workloads as workload;
 pub use pleach_workloads::{GeneratorConfig, JobSpec, Seed, Workload, generate};
 pub use random::{RandomActions, random_action};
 pub use reward::{Expression, OwnReward, RewardConfig, RewardWeights, register_rewards, reward_markdown};
-pub use simulate::{SimConfig, SimResult, labels, simulate, simulate_planner, simulate_planner_within};
+pub use simulate::{
+    SimConfig, SimResult, Simulation, labels, simulate, simulate_planner, simulate_planner_within,
+};
 pub use split::Split;
 pub use vec_env::VecEnv;
 pub use vector::{AutoresetMode, Batch, BatchMut, ObservationMut, Spaces, Step, VectorEnv};

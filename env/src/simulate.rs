@@ -261,7 +261,7 @@ impl SimConfig {
 const WAKES_SEEN: u64 = 1000;
 
 /// Plans since a job came or went, that they may be foreseen to be too many.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Wakes {
     num_plans: u64,
     since: Time,
@@ -304,48 +304,118 @@ impl Wakes {
     }
 }
 
-/// Drives a world to its end; `plan` decides, and returns when it is to be called again. `name` is the planner's. None where
-/// `is_hopeless` was true after a plan.
+/// A simulation that stands still wherever something may be decided.
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    world: World,
+    /// What plans, for errors.
+    name: String,
+    num_passes: u64,
+    wake: Option<Time>,
+    wakes: Wakes,
+}
+
+impl Simulation {
+    /// Before its first event; `name` is what plans.
+    ///
+    /// # Errors
+    /// An invalid workload or cluster.
+    pub fn open(workload: &Workload, config: &SimConfig, name: &str) -> Result<Simulation, Error> {
+        Ok(Simulation::of(open(workload, config)?, name))
+    }
+
+    fn of(world: World, name: &str) -> Simulation {
+        Simulation {
+            world,
+            name: name.to_string(),
+            num_passes: 0,
+            wake: None,
+            wakes: Wakes::default(),
+        }
+    }
+
+    /// Goes on to the next instant at which something may be decided, which [`Simulation::decided`] ends; none is left where this is
+    /// false.
+    pub fn advance(&mut self) -> bool {
+        while !self.world.is_over() {
+            self.world.wake_at(self.wake);
+            // An idle cluster with jobs may not hold, so there is always a next event until the last finish. Were it not so,
+            // the figures would be those of the easy jobs only: better no figures.
+            assert_eq!(
+                self.world.advance(),
+                Advance::Event,
+                "jobs are left but nothing will ever happen"
+            );
+            if self.world.may_decide() {
+                self.num_passes += u64::from(self.world.cluster().num_pending() > 0);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The cluster, on which decisions are made.
+    pub fn cluster_mut(&mut self) -> &mut Cluster {
+        self.world.cluster_mut()
+    }
+
+    /// What was decided is carried out; it goes on at the next event, or at `wake` where that comes first.
+    ///
+    /// # Errors
+    /// So many wakes that it would not end.
+    pub fn decided(&mut self, wake: Option<Time>) -> Result<(), Problem> {
+        self.wake = wake;
+        self.world.carry_out();
+        if wake.is_some() {
+            self.wakes.count(&mut self.world, &self.name)?;
+        }
+        Ok(())
+    }
+
+    /// Jobs in the system times s so far.
+    #[must_use]
+    pub fn jobs_s(&self) -> f64 {
+        self.world.integrals().jobs_s
+    }
+
+    /// What it gave, at its end.
+    #[must_use]
+    pub fn end(mut self) -> SimResult {
+        let jobs: Vec<JobOutcome> = self.world.outcomes().copied().collect();
+        assert_littles_law(self.jobs_s(), &jobs);
+        SimResult {
+            metrics: self.world.metrics(),
+            jobs,
+            utilisation: self.world.take_utilisation(),
+            waits: self
+                .world
+                .attribution()
+                .map(Attribution::waits)
+                .unwrap_or_default(),
+            occupancy: self.world.take_occupancy(),
+            segments: self.world.take_segments(),
+            num_passes: self.num_passes,
+        }
+    }
+}
+
+/// Drives a world to its end; `plan` decides, and says when it wants to be woken. `name` is who plans. None where `is_hopeless`
+/// said so after a plan.
 fn run(
-    mut world: World,
+    world: World,
     name: &str,
     mut plan: impl FnMut(&mut Cluster) -> Result<Option<Time>, PolicyError>,
     mut is_hopeless: impl FnMut(&World) -> bool,
 ) -> Result<Option<SimResult>, Error> {
-    let (mut num_passes, mut wake, mut wakes) = (0, None, Wakes::default());
-    while !world.is_over() {
-        world.wake_at(wake);
-        // An idle cluster with jobs may not hold, so there is always a next event until the last finish. Were it not so,
-        // the figures would be those of the easy jobs only: better no figures.
-        assert_eq!(
-            world.advance(),
-            Advance::Event,
-            "jobs are left but nothing will ever happen"
-        );
-        if !world.may_decide() {
-            continue;
-        }
-        num_passes += u64::from(world.cluster().num_pending() > 0);
-        wake = plan(world.cluster_mut())?;
-        world.carry_out();
-        if wake.is_some() {
-            wakes.count(&mut world, name)?;
-        }
-        if is_hopeless(&world) {
+    let mut simulation = Simulation::of(world, name);
+    while simulation.advance() {
+        let wake = plan(simulation.cluster_mut())?;
+        simulation.decided(wake)?;
+        if is_hopeless(&simulation.world) {
             return Ok(None);
         }
     }
-    let jobs: Vec<JobOutcome> = world.outcomes().copied().collect();
-    assert_littles_law(world.integrals().jobs_s, &jobs);
-    Ok(Some(SimResult {
-        metrics: world.metrics(),
-        jobs,
-        utilisation: world.take_utilisation(),
-        waits: world.attribution().map(Attribution::waits).unwrap_or_default(),
-        occupancy: world.take_occupancy(),
-        segments: world.take_segments(),
-        num_passes,
-    }))
+    Ok(Some(simulation.end()))
 }
 
 /// Little's law, which holds for every run from empty to empty: the time integral of the number of jobs in the system is

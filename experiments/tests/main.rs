@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod deals;
 mod forecasts;
 mod kubernetes_runs;
 mod kubernetes_sites;

@@ -3,9 +3,10 @@
 import gymnasium
 
 from pleach import policies, wrappers
-from pleach._pleach import __version__, candidate_kinds, env_ids, serving_names, workload_names
+from pleach._pleach import __version__, candidate_kinds, deal_names, env_ids, serving_names, workload_names
 from pleach.columns import Named, by_name, named
 from pleach.comparison import Comparison, Distilled, distill, evaluate
+from pleach.deals import DealEnv
 from pleach.env import PleachEnv
 from pleach.networks import export_onnx
 from pleach.policies import Policy, batched, load
@@ -18,6 +19,7 @@ from pleach.workloads import Simulation, Workload, read, simulate, workload
 __all__ = [
     "CANDIDATE_KINDS",
     "Comparison",
+    "DealEnv",
     "Distilled",
     "INTEGRALS",
     "Named",
@@ -32,6 +34,7 @@ __all__ = [
     "__version__",
     "batched",
     "by_name",
+    "deal_ids",
     "distill",
     "env_ids",
     "evaluate",
@@ -65,6 +68,14 @@ def serving_ids() -> list[str]:
     return [one for one, _ in serving_names()]
 
 
+def deal_ids() -> list[str]:
+    """Ids of the environments in which GPUs are dealt."""
+    return [one for one, _ in deal_names()]
+
+
+for _id in deal_ids():
+    if _id not in gymnasium.registry:
+        gymnasium.register(_id, entry_point="pleach.deals:DealEnv", kwargs={"env_id": _id})
 for _id in serving_ids():
     if _id not in gymnasium.registry:
         gymnasium.register(_id, entry_point="pleach.serving:ServingEnv", kwargs={"env_id": _id})

@@ -8,6 +8,7 @@ mod buffers;
 mod callable;
 mod candidates;
 mod compare;
+mod deals;
 mod envs;
 mod errors;
 mod explain;
@@ -66,6 +67,7 @@ fn _pleach(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pleach_cli::register(pleach_cli::Plugins::new()).map_err(errors::of_experiment)?;
     module.add_class::<envs::Envs>()?;
     module.add_class::<serving::Serving>()?;
+    module.add_class::<deals::DealsOfJobs>()?;
     module.add_class::<policy::Policy>()?;
     module.add_class::<workload::Workload>()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -74,6 +76,8 @@ fn _pleach(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(settings::setting_names, module)?)?;
     module.add_function(wrap_pyfunction!(serving::serving_names, module)?)?;
     module.add_function(wrap_pyfunction!(serving::serving_setting_names, module)?)?;
+    module.add_function(wrap_pyfunction!(deals::deal_names, module)?)?;
+    module.add_function(wrap_pyfunction!(deals::deal_setting_names, module)?)?;
     module.add_function(wrap_pyfunction!(workload_names, module)?)?;
     module.add_function(wrap_pyfunction!(policy::policy_names, module)?)?;
     module.add_function(wrap_pyfunction!(policy::columns_of, module)?)?;

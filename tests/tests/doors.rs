@@ -120,7 +120,9 @@ fn forms(folder: &Path) -> Vec<String> {
     ];
     let names = ["sjf", "easy", "las-deal", "belief-deal", "index"].map(str::to_owned);
     let plain: Vec<String> = names.into_iter().chain(files).collect();
-    let chosen = |text: &&String| !text.ends_with("-deal") && !text.contains("index");
+    // Dealers need no passes, and networks that learned to start jobs are refused.
+    let is_network = |text: &str| ["ckpt", "onnx", "run"].iter().any(|end| text.ends_with(end));
+    let chosen = |text: &&String| !text.ends_with("-deal") && !text.contains("index") && !is_network(text);
     let dealt = plain.iter().filter(chosen).map(|text| format!("deal:{text}"));
     let ordered = plain.iter().map(|text| format!("order:{text}"));
     let labelled = plain.iter().map(|text| format!("mine={text}"));

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
+use pleach_dealing::deal_schema;
 use pleach_env::workload::import::Format;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::heuristics::Info;
@@ -17,6 +18,7 @@ use serde_json::Value;
 use super::calls::{CallsSettings, CallsWorld};
 use super::compare::compare;
 use super::compared::{Compared, Comparing};
+use super::deals::{DealsSettings, DealsWorld};
 use super::explain::{DecisionTold, explain};
 use super::requests::{RequestsSettings, RequestsWorld};
 use super::search::{Searched, Searching, search};
@@ -169,7 +171,7 @@ pub fn opened<T: Fields + Serialize + DeserializeOwned + Default, W: World + 'st
 }
 
 /// All worlds beside that of jobs.
-const KINDS: [Kind; 3] = [
+const KINDS: [Kind; 4] = [
     Kind {
         name: "requests",
         doc: "requests to replicas of a language model, a drawn list or a file's: routers choose replicas",
@@ -196,6 +198,15 @@ const KINDS: [Kind; 3] = [
         reads: |_| false,
         open: |settings| opened(settings, ServiceWorld::new),
         keys: || ServiceSettings::fields(""),
+    },
+    Kind {
+        name: "deals",
+        doc: "jobs whose GPUs are dealt anew at events: what scores a deal's rows orders all jobs, waiting and running, on each type",
+        policies: &[],
+        schema: deal_schema(),
+        reads: |_| false,
+        open: |settings| opened(settings, DealsWorld::new),
+        keys: || DealsSettings::fields(""),
     },
 ];
 

@@ -22,6 +22,8 @@ use crate::progress::{Progress, Watcher};
 
 /// Updates between two looks at what is to be kept. *Assumed.*
 const LOOK_EVERY: u64 = 5;
+/// Turns of an order that a network is shown, one row after another: what comes later is dealt less often. *Assumed.*
+const TURNS: usize = 6;
 /// Rows that are kept of what a network decides. *Assumed.*
 const ROWS_MAX: usize = 300_000;
 
@@ -57,7 +59,7 @@ pub(super) fn scorer<W: World>(
     Ok(Box::new(scorer))
 }
 
-/// A tree as it decides: of the rows in its best tier that with the least sum of its key is a little above the others.
+/// A tree as it decides: rows are scored by their turn, better tiers first and in a tier the least sum of its key.
 struct Keyed {
     flat: FlatTree,
     /// Places in a row and their weights.
@@ -84,18 +86,17 @@ impl Scorer for Keyed {
 
     fn score_rows(&mut self, rows: Rows<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         self.flat.score_rows(rows, scores)?;
-        let best = scores[best_row(scores)];
         let sum = |row: usize| -> f64 {
             let terms = self.weights.iter();
             terms.fold(0.0, |sum, (place, weight)| {
                 sum + weight * f64::from(rows.row(row)[*place])
             })
         };
-        let first = (0..scores.len())
-            .filter(|row| scores[*row] == best)
-            .min_by(|one, other| sum(*one).total_cmp(&sum(*other)));
-        if let Some(first) = first {
-            scores[first] = best.next_up();
+        let mut order: Vec<(f32, f64, usize)> =
+            (0..scores.len()).map(|row| (scores[row], sum(row), row)).collect();
+        order.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.total_cmp(&other.1)));
+        for (turn, (.., row)) in order.into_iter().enumerate() {
+            scores[row] = -(turn as f32);
         }
         Ok(())
     }
@@ -112,6 +113,7 @@ pub(super) fn shown<W: World>(
     lists: &[W::List],
 ) -> Result<Demonstrations, Error> {
     let all = Arc::new(Mutex::new(Demonstrations::new(spaces)));
+    let num_turns = if game.world.chooses_one() { 1 } else { TURNS };
     for list in lists {
         let shared = Arc::clone(&all);
         let watched = Watched {
@@ -123,10 +125,15 @@ pub(super) fn shown<W: World>(
                     .copied()
                     .collect();
                 let context = &rows.context[..spaces.num_global];
-                let choice = best_row(scores);
-                let pushed = locked(&shared).push(context, &cells, rows.mask, choice, None);
-                // The best row may be chosen, so nothing is refused.
-                pushed.map_err(|_| PolicyError::NotFinite { candidate: choice })
+                let (mut mask, mut left) = (rows.mask.to_vec(), scores.to_vec());
+                for _ in 0..num_turns.min(left.len()) {
+                    let choice = best_row(&left);
+                    let pushed = locked(&shared).push(context, &cells, &mask, choice, None);
+                    // The best row may be chosen, so nothing is refused.
+                    pushed.map_err(|_| PolicyError::NotFinite { candidate: choice })?;
+                    (mask[choice], left[choice]) = (false, f32::NEG_INFINITY);
+                }
+                Ok(())
             }),
         };
         game.play(list, Box::new(watched))?;

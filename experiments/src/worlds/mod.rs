@@ -5,6 +5,7 @@ mod any;
 pub mod calls;
 mod compare;
 mod compared;
+pub mod deals;
 mod describe;
 mod environments;
 mod explain;

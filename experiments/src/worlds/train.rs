@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use pleach_agents::evolution::EvolutionConfig;
-use pleach_agents::learner::way;
+use pleach_agents::learner::{Plays, way};
 use pleach_agents::ppo::PpoConfig;
 use pleach_agents::{Checkpoint, Learner, TrainConfig, Trainer};
 use pleach_env::Seed;
@@ -33,6 +33,8 @@ const CHOICE_LISTS: usize = 9;
 const SHOWN_LISTS: usize = 2;
 const VALIDATION_LISTS: usize = 4;
 const DISTILL_LISTS: usize = 1;
+/// Rows of a decision in a world without environments: what buffers begin with. *Assumed.*
+const ROWS: usize = 512;
 /// Environments of a learner that steps, for each load. *Assumed.*
 const ENVS: usize = 2;
 /// Most bytes of settings.
@@ -232,13 +234,12 @@ impl<W: World> Run<'_, W> {
             };
             envs.extend(world.environments(draw, self.training.train.num_steps)?);
         }
-        if envs.is_empty() {
-            let hint = format!(
-                "{} has no environment yet: search in it with distill",
-                world.name()
-            );
-            let allowed = "a world with an environment";
-            return Err(Error::config("workload", world.name(), allowed, hint));
+        let steps = way(self.training.train.learner).plays() == Plays::Steps;
+        if envs.is_empty() && steps {
+            let hint = format!("{} has lists and no steps: evolution learns there", world.name());
+            let allowed = "a learner that plays lists";
+            let learner = way(self.training.train.learner).name();
+            return Err(Error::config("train.learner", learner, allowed, hint));
         }
         Ok(envs)
     }
@@ -250,7 +251,7 @@ impl<W: World> Run<'_, W> {
         let mut trainer = if training.exists() {
             Trainer::resume(Checkpoint::load(&training)?)?
         } else {
-            let num_rows = envs[0].rows().mask.len();
+            let num_rows = envs.first().map_or(ROWS, |env| env.rows().mask.len());
             let root = Seed(self.seed).child("serving", 2);
             let mut trainer = trainer(&self.game, num_rows, config, root)?;
             let lists = self.of_all("shown", 0, SHOWN_LISTS)?;

@@ -325,6 +325,11 @@ pub trait World: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Whether a decision takes one of its rows; else all of them are put in an order.
+    fn chooses_one(&self) -> bool {
+        true
+    }
+
     /// A row of a decision that has so many, in a word or two.
     fn row_name(&self, row: usize, _num_rows: usize) -> String {
         format!("row {row}")

@@ -308,7 +308,7 @@ static DEAL: FeatureSchema =
 
 /// The columns that a formula weighs.
 #[must_use]
-pub fn deal_schema() -> &'static FeatureSchema {
+pub const fn deal_schema() -> &'static FeatureSchema {
     &DEAL
 }
 

@@ -46,7 +46,7 @@ fn row(cluster: &Cluster, id: JobId, kind: GpuTypeId, step: &Step) -> (Vec<f64>,
         cluster,
         job,
         step,
-        load: order.job_facts(cluster, id).load,
+        load: order.facts.of_job(cluster, id).load,
     };
     let mut values = vec![0.0; deal_schema().features.len()];
     let mut put = |stage, read: &[f64]| {
@@ -54,10 +54,10 @@ fn row(cluster: &Cluster, id: JobId, kind: GpuTypeId, step: &Step) -> (Vec<f64>,
             values[number] = *value;
         }
     };
-    put(Stage::Job, &columns::read_job(&order.job_facts(cluster, id)));
+    put(Stage::Job, &columns::read_job(&order.facts.of_job(cluster, id)));
     put(
         Stage::OnType,
-        &columns::read_type(&order.type_facts(cluster, id, kind)),
+        &columns::read_type(&order.facts.of_type(cluster, id, kind)),
     );
     put(Stage::Step, &columns::read_step(&facts));
     let what = match job.state == JobState::Running {

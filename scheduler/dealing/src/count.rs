@@ -8,7 +8,7 @@ use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::{GpuTypeId, JobId};
 
 use super::cores::{Demand, Demands};
-use super::order::Order;
+use super::order::Ask;
 use super::rules::DealingRules;
 use super::sizes::Sizes;
 use crate::what_if::FreeResources;
@@ -27,45 +27,54 @@ pub(super) struct Wish {
     pub(super) demand: Demand,
 }
 
-/// Every job on every type on which it can run, an elastic one size by size, best first; equals by arrival, type and size.
+/// Every job on every type on which it can run, an elastic one size by size.
+pub(super) fn asks(cluster: &Cluster, rules: &DealingRules, sizes: &Sizes, jobs: &[JobId]) -> Vec<Ask> {
+    let mut asks = Vec::with_capacity(jobs.len() * cluster.num_types());
+    for job in jobs {
+        for kind in cluster.types_in(cluster.job(*job).types) {
+            let ask = |step| Ask {
+                job: *job,
+                kind,
+                step,
+            };
+            match sizes.steps(cluster, rules, *job, kind) {
+                None => asks.push(ask(None)),
+                Some(steps) => asks.extend(steps.into_iter().map(|step| ask(Some(step)))),
+            }
+        }
+    }
+    asks
+}
+
+/// All that may be dealt with its score, best first; equals by arrival, type and size.
 pub(super) fn wishes(
     cluster: &Cluster,
     rules: &DealingRules,
-    order: &dyn Order,
-    (sizes, demands): (&Sizes, &mut Demands),
-    jobs: &[JobId],
+    demands: &mut Demands,
+    asks: &[Ask],
+    scores: &[f64],
 ) -> Vec<Wish> {
-    let mut wishes = Vec::with_capacity(jobs.len() * cluster.num_types());
-    for id in jobs {
-        let of_job = order.of_job(cluster, *id);
-        for kind in cluster.types_in(cluster.job(*id).types) {
-            let demand = demands.of(cluster, rules, *id, kind);
-            let on_type = of_job + order.of_type(cluster, *id, kind);
-            let Some(steps) = sizes.steps(cluster, rules, *id, kind) else {
-                wishes.push(Wish {
-                    score: on_type,
-                    job: *id,
-                    kind,
-                    after: 0,
-                    num_gpus: cluster.job(*id).request.num_gpus,
-                    demand,
-                });
-                continue;
-            };
-            let mut least = f64::INFINITY;
-            for step in steps {
-                // A step never comes before the one that it builds on.
-                least = least.min(on_type + order.of_step(cluster, *id, kind, &step));
-                wishes.push(Wish {
-                    score: least,
-                    job: *id,
-                    kind,
-                    after: step.after,
-                    num_gpus: step.num_gpus,
-                    demand,
-                });
-            }
-        }
+    let mut wishes: Vec<Wish> = Vec::with_capacity(asks.len());
+    for (ask, score) in asks.iter().zip(scores) {
+        let (job, kind) = (ask.job, ask.kind);
+        let before = wishes.last().filter(|_| !ask.is_first());
+        // A step never comes before the one that it builds on.
+        let (score, demand) = match before {
+            Some(before) => (before.score.min(*score), before.demand),
+            None => (*score, demands.of(cluster, rules, job, kind)),
+        };
+        let (after, num_gpus) = match ask.step {
+            Some(step) => (step.after, step.num_gpus),
+            None => (0, cluster.job(job).request.num_gpus),
+        };
+        wishes.push(Wish {
+            score,
+            job,
+            kind,
+            after,
+            num_gpus,
+            demand,
+        });
     }
     // A job that scores nothing at all is not dealt GPUs, even if they stay free.
     wishes.retain(|wish| wish.score > f64::NEG_INFINITY);

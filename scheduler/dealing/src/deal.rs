@@ -1,12 +1,12 @@
 //! One deal: wishes are counted out, winners seated, what is left of CPU and memory handed out, losers join as guests.
 
-use pleach_scheduler::JobId;
+use pleach_scheduler::{JobId, PolicyError};
 use pleach_scheduler::cluster::{Cluster, Job, NodeState};
 
 use super::cores::{Demands, Seated, hand_out};
-use super::count::{Room, Wish, count, wishes};
+use super::count::{Room, Wish, asks, count, wishes};
 use super::guests::add_guests;
-use super::order::Order;
+use super::order::{Ask, Order};
 use super::rules::DealingRules;
 use super::seats::Seats;
 use super::sizes::Sizes;
@@ -60,15 +60,73 @@ pub(super) fn movable(cluster: &Cluster, rules: &DealingRules, stays: &[JobId]) 
     cluster.running().filter(may_move).collect()
 }
 
-/// Which jobs run where until the next deal. A running job that is not movable stays.
+/// A deal that is open: what may be dealt, of which scores say what comes first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Opened {
+    /// What may be dealt, by job, type and size.
+    pub asks: Vec<Ask>,
+    /// Running jobs that may be stopped or moved.
+    pub movable: Vec<JobId>,
+    /// Whether this is a deal of all GPUs, and not of the free ones alone.
+    pub(super) is_due: bool,
+}
+
+/// Opens a deal: `order` looks at the cluster, and all jobs that wait or are movable are listed. Where it does not move, all that runs
+/// stays; else `stays` do.
+pub(super) fn open(
+    cluster: &mut Cluster,
+    rules: &DealingRules,
+    order: &mut dyn Order,
+    lookups: &mut Lookups,
+    (is_due, stays): (bool, &[JobId]),
+) -> Result<Opened, PolicyError> {
+    let movable = match is_due {
+        true => movable(cluster, rules, stays),
+        false => Vec::new(),
+    };
+    order.look(cluster, &movable)?;
+    if is_due && rules.resize {
+        choose_batches_anew(cluster);
+    }
+    Ok(Opened {
+        asks: asks_of(cluster, rules, lookups, &movable),
+        movable,
+        is_due,
+    })
+}
+
+/// What may be dealt to the jobs that wait and to those that may be stopped or moved, by job, type and size.
+pub(super) fn asks_of(
+    cluster: &Cluster,
+    rules: &DealingRules,
+    lookups: &mut Lookups,
+    movable: &[JobId],
+) -> Vec<Ask> {
+    let pending = cluster.pending().filter(|id| is_whole_gpu_job(cluster.job(*id)));
+    let mut players: Vec<JobId> = pending.chain(movable.iter().copied()).collect();
+    players.sort_unstable();
+    lookups.sizes.look(cluster, rules, &players);
+    asks(cluster, rules, &lookups.sizes, &players)
+}
+
+/// Elastic jobs that run choose their batches for their present progress, so that their rates are compared as they are now.
+fn choose_batches_anew(cluster: &mut Cluster) {
+    let is_elastic = |id: &JobId| cluster.class(cluster.job(*id).request.class).elastic.is_some();
+    let elastic: Vec<JobId> = cluster.running().filter(is_elastic).collect();
+    for id in elastic {
+        cluster.retune(id);
+    }
+}
+
+/// Who runs where until the next deal. Who runs and is not movable stays.
 pub(super) fn deal(
     cluster: &mut Cluster,
     rules: &DealingRules,
-    order: &dyn Order,
     lookups: &mut Lookups,
-    movable: &[JobId],
+    opened: &Opened,
+    scores: &[f64],
 ) -> Allocation {
-    let mut plan = plan(cluster, rules, order, lookups, movable);
+    let mut plan = plan(cluster, rules, lookups, opened, scores);
     let mut allocation = plan.settled;
     for one in plan.seated {
         let granted = cluster.number_shape(one.share);
@@ -102,10 +160,11 @@ struct Plan {
 fn plan(
     cluster: &Cluster,
     rules: &DealingRules,
-    order: &dyn Order,
     lookups: &mut Lookups,
-    movable: &[JobId],
+    opened: &Opened,
+    scores: &[f64],
 ) -> Plan {
+    let movable = &opened.movable;
     let mut settled = Allocation::new();
     let mut may_move = vec![false; cluster.jobs().len()];
     movable.iter().for_each(|id| may_move[id.index()] = true);
@@ -120,11 +179,8 @@ fn plan(
             settled.insert(id, stays);
         }
     }
-    let pending = cluster.pending().filter(|id| is_whole_gpu_job(cluster.job(*id)));
-    let players: Vec<JobId> = pending.chain(movable.iter().copied()).collect();
-    lookups.sizes.look(cluster, rules, &players);
     let sizes = &lookups.sizes;
-    let wishes = wishes(cluster, rules, order, (sizes, &mut lookups.demands), &players);
+    let wishes = wishes(cluster, rules, &mut lookups.demands, &opened.asks, scores);
     let free = FreeResources::without(cluster, movable.iter().copied());
     let mut room = Room::of(cluster, &free, movable);
     let mut seats = Seats::new(cluster, rules, sizes, free);

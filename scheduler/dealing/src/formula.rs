@@ -9,22 +9,19 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use pleach_scheduler::cluster::{Cluster, JobState};
+use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::features::Feature;
-use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::settings::Settings as _;
-use pleach_scheduler::{ClassId, GpuTypeId, JobId, PolicyError, Problem};
+use pleach_scheduler::{GpuTypeId, JobId, PolicyError, Problem};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::belief::Belief;
-use super::columns::{
-    self, ESTIMATES, Estimates, JobFacts, Stage, StepFacts, TypeFacts, deal_schema, numbers_of,
-};
+use super::columns::{self, ESTIMATES, Stage, deal_schema, numbers_of};
+use super::facts::Facts;
 use super::order::Order;
 use super::rules::DealingRules;
 use super::sizes::Step;
-use super::trust::{Trust, Watch};
+use super::trust::Trust;
 use super::unique_keys::UniqueKeys;
 use crate::settings::{DEFAULT_HINT, check};
 
@@ -190,18 +187,7 @@ pub struct FormulaOrder {
     of_job: Vec<f64>,
     of_type: Vec<f64>,
     of_step: Vec<f64>,
-    /// `ln` of the GPUs that all jobs ask for over the cluster's.
-    load: f64,
-    /// `ln` of speed over best speed and of the advantage. `[class][type]`
-    of_classes: Vec<[f64; 2]>,
-    /// `ln` of the cluster's GPUs over the type's. `[type]`
-    scarce: Vec<f64>,
-    watch: Watch,
-    belief: Belief,
-    /// Whether a column with trust weighs anything.
-    reads_trust: bool,
-    /// Whether a column with the belief weighs anything.
-    reads_belief: bool,
+    pub(crate) facts: Facts,
 }
 
 impl FormulaOrder {
@@ -211,81 +197,22 @@ impl FormulaOrder {
         let name = |number| deal_schema().joined_name(number);
         let weight = |number| formula.weights.get(name(number)).copied().unwrap_or(0.0);
         let weights = |stage| numbers_of(stage).map(weight).collect();
-        let reads = |what: &[Estimates]| {
-            let mut columns = ESTIMATES.iter().enumerate();
-            columns.any(|(number, read)| what.contains(read) && weight(number) != 0.0)
-        };
         FormulaOrder {
             of_job: weights(Stage::Job),
             of_type: weights(Stage::OnType),
             of_step: weights(Stage::Step),
-            reads_trust: reads(&[Estimates::Trust, Estimates::Belief]),
-            reads_belief: reads(&[Estimates::Belief]),
-            belief: Belief::default(),
-            load: 0.0,
-            of_classes: Vec::new(),
-            scarce: Vec::new(),
-            watch: Watch::default(),
+            facts: Facts::reading(|what| {
+                let mut columns = ESTIMATES.iter().enumerate();
+                columns.any(|(number, read)| what.contains(read) && weight(number) != 0.0)
+            }),
         }
     }
 
     /// The same with what is known of estimates: for one deal on tables in which no job has ended.
     #[must_use]
     pub fn trusting(mut self, trust: Trust) -> FormulaOrder {
-        self.watch.trust = trust;
-        self.belief.look(trust);
+        self.facts = self.facts.trusting(trust);
         self
-    }
-
-    /// Looks up once what many jobs share.
-    fn look_at_classes(&mut self, cluster: &Cluster, num_gpus: f64) {
-        let kinds = || (0..cluster.num_types()).map(|kind| GpuTypeId(kind as u8));
-        self.of_classes.clear();
-        for number in 0..cluster.classes().len() {
-            let class = ClassId(number as u16);
-            let of_types = kinds().map(|kind| {
-                [
-                    ln(cluster.speed_ratio(class, kind)),
-                    ln(cluster.type_advantage(class, kind).max(1e-9)),
-                ]
-            });
-            self.of_classes.extend(of_types);
-        }
-        self.scarce = kinds()
-            .map(|kind| ln(num_gpus / f64::from(cluster.num_gpus_of(kind).max(1))))
-            .collect();
-    }
-
-    pub(crate) fn job_facts<'a>(&self, cluster: &'a Cluster, id: JobId) -> JobFacts<'a> {
-        let job = cluster.job(id);
-        let cost_s = || {
-            let executed_s = job.executed_s_at(cluster.now());
-            self.belief.cost_s(job.work_s(), executed_s)
-        };
-        JobFacts {
-            cluster,
-            id,
-            job,
-            load: self.load,
-            trust: self.watch.trust.value(),
-            believed_cost_s: self.reads_belief.then(cost_s),
-        }
-    }
-
-    pub(crate) fn type_facts<'a>(&self, cluster: &'a Cluster, id: JobId, kind: GpuTypeId) -> TypeFacts<'a> {
-        let job = cluster.job(id);
-        let [speed, advantage] =
-            self.of_classes[job.request.class.index() * cluster.num_types() + kind.index()];
-        TypeFacts {
-            cluster,
-            id,
-            job,
-            load: self.load,
-            speed,
-            advantage,
-            scarce: self.scarce[kind.index()],
-            stays: job.state == JobState::Running && job.gpu_type == kind,
-        }
     }
 }
 
@@ -297,44 +224,29 @@ fn sum(weights: &[f64], columns: &[f64]) -> f64 {
 
 impl Order for FormulaOrder {
     fn look(&mut self, cluster: &Cluster, _movable: &[JobId]) -> Result<(), PolicyError> {
-        let held = cluster.running().map(|id| u64::from(cluster.job(id).num_held));
-        let asked = cluster.num_pending_gpus() + held.sum::<u64>();
-        let num_gpus = f64::from(cluster.num_gpus());
-        self.load = ln((asked.max(1) as f64) / num_gpus);
-        self.look_at_classes(cluster, num_gpus);
-        if self.reads_trust {
-            self.watch.look(cluster);
-        }
-        if self.reads_belief {
-            self.belief.look(self.watch.trust);
-        }
+        self.facts.look(cluster);
         Ok(())
     }
 
     fn of_job(&self, cluster: &Cluster, id: JobId) -> f64 {
-        sum(&self.of_job, &columns::read_job(&self.job_facts(cluster, id)))
+        sum(&self.of_job, &columns::read_job(&self.facts.of_job(cluster, id)))
     }
 
     fn of_type(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> f64 {
         sum(
             &self.of_type,
-            &columns::read_type(&self.type_facts(cluster, id, kind)),
+            &columns::read_type(&self.facts.of_type(cluster, id, kind)),
         )
     }
 
     fn of_step(&self, cluster: &Cluster, id: JobId, _kind: GpuTypeId, step: &Step) -> f64 {
-        let facts = StepFacts {
-            cluster,
-            job: cluster.job(id),
-            step,
-            load: self.load,
-        };
+        let facts = self.facts.of_step(cluster, id, step);
         sum(&self.of_step, &columns::read_step(&facts))
     }
 
     fn terms(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> Vec<(&'static str, f64)> {
-        let of_job = columns::read_job(&self.job_facts(cluster, id));
-        let of_type = columns::read_type(&self.type_facts(cluster, id, kind));
+        let of_job = columns::read_job(&self.facts.of_job(cluster, id));
+        let of_type = columns::read_type(&self.facts.of_type(cluster, id, kind));
         let parts = [
             (Stage::Job, &self.of_job, of_job.as_slice()),
             (Stage::OnType, &self.of_type, &of_type),

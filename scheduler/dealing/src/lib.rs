@@ -7,7 +7,7 @@
 //! GPUs are filled and no job is stopped.
 //!
 //! What differs between planners is only the score ([`Order`]): least attained service, shortest rest, Gittins index, rate per
-//! GPU, a learned [`Formula`], or the turn in which a policy chooses a job ([`PassOrder`]).
+//! GPU, a learned [`Formula`], a learned tree or network ([`ScoredOrder`]), or the turn in which a policy chooses a job ([`PassOrder`]).
 //!
 //! # Source
 //! List scheduling (Graham, 1969) with priority indices; the orders are those of Tiresias (NSDI'19) and of shortest remaining
@@ -43,6 +43,7 @@ mod count;
 mod deal;
 pub mod demand;
 mod entry;
+mod facts;
 mod formula;
 pub mod gittins;
 mod guests;
@@ -62,6 +63,9 @@ mod ranker_tests;
 mod round;
 mod rules;
 pub mod scaling;
+mod scored;
+#[cfg(test)]
+mod scored_tests;
 mod seats;
 pub mod settings;
 mod sizes;
@@ -79,15 +83,18 @@ pub mod what_if;
 
 pub use backfilling::{BACKFILLING, Conservative, ConservativeConfig};
 pub use columns::{deal_markdown, deal_schema};
+pub use deal::Opened;
 pub use entry::{DEALS, ENTRIES, Entry, PREEMPTION, SHARING};
+pub use facts::DealRows;
 pub use formula::{Formula, FormulaOrder};
 pub use in_order::InOrder;
-pub use order::{ClassicOrder, Order, OrderConfig, Priority};
+pub use order::{Ask, ClassicOrder, Order, OrderConfig, Priority};
 pub use passes::PassOrder;
 pub use planner::Dealer;
 pub use ranker::{Explains, RANKED_MAX, Ranked, Ranker};
 pub use round::{RoundDealer, Scores};
 pub use rules::DealingRules;
+pub use scored::{ScoredOrder, scored_rules};
 pub use sizes::Step;
 pub use trust::Trust;
 
@@ -171,9 +178,21 @@ pub fn make(name: &str, value: &Value) -> Result<Box<dyn Planner>, Problem> {
     Ok(Box::new(Dealer::new(name, config.rules, order)?))
 }
 
-/// The rules by which passes are dealt: those of `las-deal`, and no job is stopped before it ran for four times the cost of its
-/// restart, as `index` has it. *Assumed*: a policy does not see which jobs run, so stints are all that keeps two jobs from
-/// stopping each other in turn.
+/// The order of one of [`NAMES`], with its defaults.
+///
+/// # Errors
+/// Another name.
+pub fn order_of(name: &str) -> Result<Box<dyn Order>, Problem> {
+    if let Some(priority) = priority_of(name) {
+        return Ok(Box::new(ClassicOrder::new(priority, DealingConfig::of(priority).order)));
+    }
+    settings::check("dealing", "name", name, name == "index", &NAMES.join(", "))?;
+    Ok(Box::new(FormulaOrder::new(&reference_formula()?)))
+}
+
+/// The rules by which passes are dealt: those of `las-deal`, and nobody is stopped before it ran for four times the cost of its
+/// restart, as `index` has it. *Assumed*: a policy does not see who runs, so stints are all that keeps two jobs from stopping
+/// each other in turn.
 #[must_use]
 pub fn passes_rules() -> DealingRules {
     DealingRules {
@@ -188,6 +207,14 @@ pub fn passes_rules() -> DealingRules {
 /// Not in practice: the rules are [`passes_rules`].
 pub fn policy_planner<P: Policy>(name: &str, policy: P) -> Result<Dealer<PassOrder<P>>, Problem> {
     Dealer::new(name, passes_rules(), PassOrder::new(policy))
+}
+
+/// A planner that deals by what was learned, by [`scored_rules`].
+///
+/// # Errors
+/// Not in practice: as [`scored_rules`].
+pub fn scored_planner(name: &str, order: ScoredOrder) -> Result<Dealer<ScoredOrder>, Problem> {
+    Dealer::new(name, scored_rules()?, order)
 }
 
 /// The reference formula, which `checkpoints/reference/index.json` is a copy of.

@@ -20,6 +20,24 @@ use super::sizes::Step;
 use super::trust::{Trust, Watch};
 use crate::gittins::GittinsIndex;
 
+/// What may be dealt: a job on a GPU type, and of an elastic job one step there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ask {
+    /// The job.
+    pub job: JobId,
+    /// The type.
+    pub kind: GpuTypeId,
+    /// More GPUs for an elastic job; none for its whole gang of a rigid one.
+    pub step: Option<Step>,
+}
+
+impl Ask {
+    /// Whether no other has to come before it.
+    pub(crate) fn is_first(&self) -> bool {
+        self.step.is_none_or(|step| step.after == 0)
+    }
+}
+
 /// What gives every job a score on every GPU type; larger scores are dealt first. A score of minus infinity deals no GPUs.
 pub trait Order: Send {
     /// Looks at the cluster before a deal that may stop or move the running jobs in `movable`.
@@ -36,6 +54,30 @@ pub trait Order: Send {
 
     /// The part of the score that is that of a step on a type; 0 for a rigid job.
     fn of_step(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId, step: &Step) -> f64;
+
+    /// Scores of all that may be dealt: a job's next to each other, and its steps on a type in their order. The sums of the parts,
+    /// unless an order scores all at once.
+    ///
+    /// # Errors
+    /// What scores and cannot be asked.
+    fn scores(&mut self, cluster: &Cluster, asks: &[Ask]) -> Result<Vec<f64>, PolicyError> {
+        let (mut of_job, mut on_type) = (0.0, 0.0);
+        let mut last: Option<(JobId, GpuTypeId)> = None;
+        let score = |ask: &Ask| {
+            if last.is_none_or(|(job, _)| job != ask.job) {
+                of_job = self.of_job(cluster, ask.job);
+            }
+            if last != Some((ask.job, ask.kind)) {
+                on_type = of_job + self.of_type(cluster, ask.job, ask.kind);
+                last = Some((ask.job, ask.kind));
+            }
+            match &ask.step {
+                Some(step) => on_type + self.of_step(cluster, ask.job, ask.kind, step),
+                None => on_type,
+            }
+        };
+        Ok(asks.iter().map(score).collect())
+    }
 
     /// What the score of a job on a type is the sum of, in words: that of its gang as it asked for it.
     fn terms(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> Vec<(&'static str, f64)> {

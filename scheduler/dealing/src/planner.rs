@@ -5,7 +5,7 @@ use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::settings::Settings as _;
 use pleach_scheduler::{ActionKind, JobId, Planner, PolicyError, Problem, Time};
 
-use super::deal::{Lookups, deal, movable};
+use super::deal::{Lookups, Opened, deal, open};
 use super::order::Order;
 use super::rules::DealingRules;
 use crate::allocation::{Allocation, apply, start_fractions};
@@ -40,6 +40,43 @@ impl<O: Order> Dealer<O> {
             is_behind: false,
         })
     }
+
+    /// The first half of a plan: fractions of GPUs start, the order looks at the cluster, and what may be dealt is listed.
+    ///
+    /// # Errors
+    /// As [`Order::look`].
+    pub fn open(&mut self, cluster: &mut Cluster) -> Result<Opened, PolicyError> {
+        let least = Time::from_secs_f64(self.rules.deal_min_s);
+        let is_due =
+            self.may_move(cluster) && self.dealt.is_none_or(|dealt| cluster.now() >= dealt + least);
+        start_fractions(cluster);
+        open(
+            cluster,
+            &self.rules,
+            &mut self.order,
+            &mut self.lookups,
+            (is_due, &[]),
+        )
+    }
+
+    /// The second half: deals by these scores, in the places of what may be dealt, larger first; minus infinity is not dealt.
+    pub fn close(&mut self, cluster: &mut Cluster, opened: &Opened, scores: &[f64]) {
+        let allocation = deal(cluster, &self.rules, &mut self.lookups, opened, scores);
+        apply(cluster, &allocation);
+        if opened.is_due {
+            self.dealt = Some(cluster.now());
+        }
+        self.is_behind = self.may_move(cluster) && !opened.is_due;
+    }
+
+    fn may_move(&self, cluster: &Cluster) -> bool {
+        self.rules.preempt && cluster.capabilities().can(ActionKind::Preempt)
+    }
+
+    /// Its order.
+    pub fn order(&mut self) -> &mut O {
+        &mut self.order
+    }
 }
 
 /// Whether a running job could run better: on another type, on a tighter seat, alone, or on GPUs that are free.
@@ -71,24 +108,9 @@ pub(super) fn allocate(
     stays: &[JobId],
 ) -> Result<Allocation, PolicyError> {
     start_fractions(cluster);
-    let movable = match moves {
-        true => movable(cluster, rules, stays),
-        false => Vec::new(),
-    };
-    order.look(cluster, &movable)?;
-    if moves && rules.resize {
-        choose_batches_anew(cluster);
-    }
-    Ok(deal(cluster, rules, order, lookups, &movable))
-}
-
-/// Elastic jobs that run choose their batches for their present progress, so that their rates are compared as they are now.
-fn choose_batches_anew(cluster: &mut Cluster) {
-    let is_elastic = |id: &JobId| cluster.class(cluster.job(*id).request.class).elastic.is_some();
-    let elastic: Vec<JobId> = cluster.running().filter(is_elastic).collect();
-    for id in elastic {
-        cluster.retune(id);
-    }
+    let opened = open(cluster, rules, order, lookups, (moves, stays))?;
+    let scores = order.scores(cluster, &opened.asks)?;
+    Ok(deal(cluster, rules, lookups, &opened, &scores))
 }
 
 impl<O: Order> Planner for Dealer<O> {
@@ -97,23 +119,9 @@ impl<O: Order> Planner for Dealer<O> {
     }
 
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
-        let now = cluster.now();
-        let least = Time::from_secs_f64(self.rules.deal_min_s);
-        let may_move = self.rules.preempt && cluster.capabilities().can(ActionKind::Preempt);
-        let is_due = may_move && self.dealt.is_none_or(|dealt| now >= dealt + least);
-        let allocation = allocate(
-            cluster,
-            &self.rules,
-            &mut self.order,
-            &mut self.lookups,
-            is_due,
-            &[],
-        )?;
-        apply(cluster, &allocation);
-        if is_due {
-            self.dealt = Some(now);
-        }
-        self.is_behind = may_move && !is_due;
+        let opened = self.open(cluster)?;
+        let scores = self.order.scores(cluster, &opened.asks)?;
+        self.close(cluster, &opened, &scores);
         Ok(())
     }
 

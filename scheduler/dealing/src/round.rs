@@ -10,12 +10,14 @@ use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::{ActionKind, GpuTypeId, JobId, PolicyError, Problem};
 
-use super::deal::{Lookups, movable};
+use super::deal::{Lookups, asks_of, movable};
+use super::facts::DealRows;
 use super::formula::{Formula, FormulaOrder};
 use super::order::{ClassicOrder, Order, Priority};
 use super::passes::PassOrder;
 use super::planner::allocate;
 use super::rules::DealingRules;
+use super::scored::{ScoredOrder, scored_rules};
 use super::trust::Trust;
 use super::{DealingConfig, passes_rules, reference_formula};
 use crate::allocation::apply_stops_first;
@@ -36,11 +38,22 @@ enum By {
     Classic(Priority, DealingConfig),
     Formula(Box<Formula>),
     Policy(MakePolicy),
+    Scored(MakeOrder),
 }
 
 /// Makes fresh copies of a policy.
 #[derive(Clone)]
 struct MakePolicy(Arc<dyn Fn() -> Box<dyn Policy> + Send + Sync>);
+
+/// Makes fresh copies of a learned order.
+#[derive(Clone)]
+struct MakeOrder(Arc<dyn Fn() -> Result<ScoredOrder, Problem> + Send + Sync>);
+
+impl std::fmt::Debug for MakeOrder {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("MakeOrder")
+    }
+}
 
 impl std::fmt::Debug for MakePolicy {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -94,6 +107,22 @@ impl RoundDealer {
         }
     }
 
+    /// Deals by what was learned, by [`scored_rules`]; `make` gives fresh copies of its order.
+    ///
+    /// # Errors
+    /// As `make`.
+    pub fn by_scores(
+        name: &str,
+        make: impl Fn() -> Result<ScoredOrder, Problem> + Send + Sync + 'static,
+    ) -> Result<RoundDealer, Problem> {
+        make()?;
+        Ok(RoundDealer {
+            name: name.to_owned(),
+            rules: scored_rules()?,
+            by: By::Scored(MakeOrder(Arc::new(make))),
+        })
+    }
+
     /// The same under another name.
     #[must_use]
     pub fn named(mut self, name: &str) -> RoundDealer {
@@ -120,6 +149,11 @@ impl RoundDealer {
             }
             By::Formula(formula) => Box::new(FormulaOrder::new(formula).trusting(trust)),
             By::Policy(make) => Box::new(PassOrder::new((make.0)())),
+            By::Scored(make) => match (make.0)() {
+                Ok(order) => Box::new(order.trusting(trust)),
+                // It was made once before, so that no order of arrival is ever dealt.
+                Err(_) => Box::new(DealRows::default()),
+            },
         }
     }
 
@@ -155,6 +189,10 @@ impl RoundDealer {
             false => Vec::new(),
         };
         order.look(cluster, &movable)?;
+        if matches!(self.by, By::Scored(_)) {
+            let asks = asks_of(cluster, &self.rules, &mut Lookups::default(), &movable);
+            order.scores(cluster, &asks)?;
+        }
         Ok(Scores { order })
     }
 }

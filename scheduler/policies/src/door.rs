@@ -8,7 +8,7 @@ use pleach_scheduler::heuristics;
 use pleach_scheduler::tree::{Bundle, MANIFEST_FILE};
 use serde_json::Value;
 
-use crate::file::PolicyFile;
+use crate::file::{Learned, PolicyFile};
 use crate::names::own_names;
 use crate::own::{self, OwnPolicy, own_planners, own_policies};
 use crate::place::{DEALT, is_path, prefix_and_place, words_of};
@@ -268,6 +268,13 @@ fn file(path: &Path) -> Result<PolicySpec, Problem> {
         PolicyFile::Network(policy) => {
             let opened = PolicySpec::network("network", policy.named("network"));
             Ok(opened.of_file(name(path.file_name())))
+        }
+        PolicyFile::Deal(learned) => {
+            let of_file = match &learned {
+                Learned::Tree(tree) => tree.meta().name.clone(),
+                Learned::Network(_) => name(path.file_name()),
+            };
+            Ok(PolicySpec::deals(learned).of_file(of_file))
         }
     }
 }

@@ -6,9 +6,10 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use pleach_dealing::Formula;
-use pleach_network::{LearnedPolicy, ONNX_FIRST_BYTE};
+use pleach_dealing::{Formula, ScoredOrder, deal_schema};
+use pleach_network::{LearnedPolicy, NetworkScorer, ONNX_FIRST_BYTE, TrainedNetwork};
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
+use serde::Deserialize;
 
 /// What to do about a policy of another version.
 const MAKE_ANEW: &str = "Make it anew with this version: pleach train, pleach distill.";
@@ -28,6 +29,37 @@ pub(crate) enum PolicyFile {
     Formula(Box<ScoreFormula>),
     Tree(Box<Tree>),
     Network(Box<LearnedPolicy>),
+    /// What scores the rows of a deal.
+    Deal(Learned),
+}
+
+/// What was learned over the rows of a deal.
+#[derive(Clone, Debug)]
+pub(crate) enum Learned {
+    Tree(Box<Tree>),
+    Network(Box<NetworkScorer>),
+}
+
+impl Learned {
+    /// A fresh order.
+    ///
+    /// # Errors
+    /// Not in practice: what was opened is over these rows.
+    pub(crate) fn order(&self) -> Result<ScoredOrder, Problem> {
+        match self {
+            Learned::Tree(tree) => ScoredOrder::tree(tree),
+            Learned::Network(scorer) => ScoredOrder::new(scorer.clone()),
+        }
+    }
+}
+
+/// The rows that the file of a tree names; empty where it is none.
+fn rows_of(text: &str) -> String {
+    #[derive(Deserialize)]
+    struct Header {
+        rows: String,
+    }
+    serde_json::from_str(text).map_or_else(|_| String::new(), |header: Header| header.rows)
 }
 
 impl PolicyFile {
@@ -60,10 +92,28 @@ impl PolicyFile {
                 let found = found.map_err(|error| refused(error.to_string(), MEND_FORMULA))?;
                 return Ok(PolicyFile::Formula(Box::new(found)));
             }
+            let mut text = String::new();
+            let file = File::open(path).map_err(Problem::unread(path))?;
+            file.take(MAX_BYTES)
+                .read_to_string(&mut text)
+                .map_err(Problem::unread(path))?;
+            if rows_of(&text) == deal_schema().name {
+                let tree = Tree::from_json_over(deal_schema(), &text).map_err(refused_tree)?;
+                return Ok(PolicyFile::Deal(Learned::Tree(Box::new(tree))));
+            }
             let tree = Tree::load(path).map_err(refused_tree)?;
             return Ok(PolicyFile::Tree(Box::new(tree)));
         }
-        let policy = LearnedPolicy::load(path).map_err(|error| match first {
+        let opened = TrainedNetwork::load(path).and_then(|network| {
+            Ok(match network.contract.rows == deal_schema().name {
+                true => PolicyFile::Deal(Learned::Network(Box::new(NetworkScorer::over(
+                    deal_schema(),
+                    &network,
+                )?))),
+                false => PolicyFile::Network(Box::new(LearnedPolicy::from_network(&network)?)),
+            })
+        });
+        opened.map_err(|error| match first {
             Some(ONNX_FIRST_BYTE) => Problem::contract(
                 format!("ONNX model {}", path.display()),
                 "operators and numbers that are understood here",
@@ -75,8 +125,7 @@ impl PolicyFile {
                 refused(format!("text, and no policy ({error})"), NO_POLICY)
             }
             _ => refused(error.to_string(), MAKE_ANEW),
-        })?;
-        Ok(PolicyFile::Network(Box::new(policy)))
+        })
     }
 }
 

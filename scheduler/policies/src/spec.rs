@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pleach_dealing::{DEALS, Entry, InOrder, Ranker, RoundDealer, formula_of, policy_planner};
+use pleach_dealing::{DEALS, Entry, InOrder, Ranker, RoundDealer, formula_of, policy_planner, scored_planner};
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::formula::{FormulaPolicy, ScoreFormula};
@@ -13,11 +13,14 @@ use pleach_scheduler::tree::{Tree, TreeError, TreePolicy};
 use pleach_scheduler::{ActionSet, Lens, Planner, PolicyPlanner, Problem, heuristics};
 use serde_json::Value;
 
+use crate::file::Learned;
 use crate::place::{DEALT, ORDERED};
 use crate::refusal::{alone, not_in_daemons};
 
 /// The planner that a formula is for.
 const INDEX: &str = "index";
+/// What to do in place of dealing by the passes of a network: it never saw a running job, and came to 7.5 times a rule's average JCT.
+const LEARNED_TO_START: &str = "A network that learned to start jobs deals badly: train one with --workload deals.";
 /// What a planner is not.
 const CHOOSES: &str = "a policy that chooses among candidates: a heuristic, a network, a tree or a formula";
 
@@ -39,6 +42,8 @@ enum Kind {
     Formula(Box<FormulaPolicy>),
     Planner(&'static Entry, Value),
     Made(Maker),
+    /// Deals by the scores of what was learned.
+    Deals(Learned),
     /// Deals by the passes of another.
     Dealt(Box<PolicySpec>),
     /// Starts jobs in the order of another.
@@ -110,11 +115,26 @@ impl PolicySpec {
         PolicySpec::of(name, Kind::Made(Maker(Arc::new(make))))
     }
 
+    /// What deals by the scores that it learned to give the rows of a deal.
+    #[must_use]
+    pub(crate) fn deals(learned: Learned) -> PolicySpec {
+        let name = match &learned {
+            Learned::Tree(_) => "tree-deal",
+            Learned::Network(_) => "network-deal",
+        };
+        PolicySpec::of(name, Kind::Deals(learned))
+    }
+
     /// What deals by its passes, as if all leases had ended ([`pleach_dealing::PassOrder`]).
     ///
     /// # Errors
-    /// A planner, which chooses among no candidates.
+    /// A planner, which chooses among no candidates; a network, which learned from starts what a deal never asks.
     pub fn dealt(self) -> Result<PolicySpec, Problem> {
+        if let Kind::Network(_) = self.kind {
+            let shown = format!("{DEALT}{}", self.name);
+            let allowed = "a heuristic, a formula or a tree, or without it a network that learned to deal";
+            return Err(Problem::new("policy", shown, allowed, LEARNED_TO_START));
+        }
         if self.is_planner() {
             let shown = format!("{DEALT}{}", self.name);
             let hint = format!("{} plans whole rounds by itself: leave `{DEALT}` out.", self.name);
@@ -160,7 +180,7 @@ impl PolicySpec {
     pub fn ranker(&self) -> Result<Ranker, Problem> {
         match &self.kind {
             Kind::Dealt(inner) | Kind::Ordered(inner) => inner.ranker(),
-            Kind::Planner(..) => Ok(Ranker::by_scores(self.round_dealer()?)),
+            Kind::Planner(..) | Kind::Deals(_) => Ok(Ranker::by_scores(self.round_dealer()?)),
             _ => Ok(Ranker::by_policy(self.policy()?)),
         }
     }
@@ -171,7 +191,7 @@ impl PolicySpec {
     /// As [`PolicySpec::policy`]; not in practice.
     pub fn lost_in_order(&self) -> Result<ActionSet, Problem> {
         match &self.kind {
-            Kind::Dealt(_) => Ok(DEALS),
+            Kind::Dealt(_) | Kind::Deals(_) => Ok(DEALS),
             Kind::Ordered(inner) => inner.lost_in_order(),
             Kind::Planner(entry, _) => Ok(entry.requirements),
             _ => Ok(self.policy()?.needs().actions),
@@ -204,6 +224,7 @@ impl PolicySpec {
     pub fn make_planner(&self) -> Result<Box<dyn Planner>, Problem> {
         match &self.kind {
             Kind::Planner(entry, settings) => (entry.make)(settings),
+            Kind::Deals(learned) => Ok(Box::new(scored_planner(&self.name, learned.order()?)?)),
             Kind::Dealt(inner) => Ok(Box::new(policy_planner(&self.name, inner.policy()?)?)),
             Kind::Ordered(inner) => Ok(Box::new(InOrder::new(&self.name, inner.ranker()?))),
             _ => Ok(Box::new(PolicyPlanner::new(self.policy()?))),
@@ -213,7 +234,10 @@ impl PolicySpec {
     /// Whether it plans whole instants and cannot be asked about a candidate.
     #[must_use]
     pub fn is_planner(&self) -> bool {
-        matches!(self.kind, Kind::Planner(..) | Kind::Dealt(_) | Kind::Ordered(_))
+        matches!(
+            self.kind,
+            Kind::Planner(..) | Kind::Deals(_) | Kind::Dealt(_) | Kind::Ordered(_)
+        )
     }
 
     /// Whether no lower bound of a workload holds for it, see [`Entry::copies_jobs`].
@@ -244,7 +268,7 @@ impl PolicySpec {
     pub fn asks(&self) -> Result<ActionSet, Problem> {
         match &self.kind {
             Kind::Planner(entry, _) => return Ok(entry.requirements),
-            Kind::Dealt(_) => return Ok(DEALS),
+            Kind::Dealt(_) | Kind::Deals(_) => return Ok(DEALS),
             Kind::Ordered(_) => return Ok(ActionSet::NONE),
             _ => {}
         }
@@ -262,7 +286,7 @@ impl PolicySpec {
             Kind::Tree(policy) => Box::new((**policy).clone()),
             Kind::Formula(policy) => Box::new((**policy).clone()),
             Kind::Made(maker) => (maker.0)(),
-            Kind::Planner(..) | Kind::Dealt(_) | Kind::Ordered(_) => {
+            Kind::Planner(..) | Kind::Deals(_) | Kind::Dealt(_) | Kind::Ordered(_) => {
                 let hint = format!("{} plans whole rounds; pleach evaluate compares it.", self.name);
                 return Err(Problem::new("policy", &self.name, CHOOSES, hint));
             }
@@ -308,7 +332,7 @@ impl PolicySpec {
             Kind::Dealt(inner) => inner.check(capabilities),
             // What it would do besides is not carried out anywhere.
             Kind::Ordered(inner) => inner.check(capabilities.with_actions(inner.lost_in_order()?)),
-            Kind::Heuristic(_) | Kind::Network(_) | Kind::Made(_) => Ok(()),
+            Kind::Heuristic(_) | Kind::Network(_) | Kind::Made(_) | Kind::Deals(_) => Ok(()),
         }
     }
 
@@ -333,6 +357,7 @@ impl PolicySpec {
         match &self.kind {
             Kind::Tree(policy) => Some(policy.tree().to_text()),
             Kind::Formula(policy) => Some(policy.formula().in_words()),
+            Kind::Deals(Learned::Tree(tree)) => Some(tree.to_text()),
             Kind::Dealt(inner) | Kind::Ordered(inner) => inner.text(),
             Kind::Planner(entry, formula) if entry.info.name == INDEX => {
                 Some(formula_of(formula).ok()?.text())
@@ -383,7 +408,7 @@ impl PolicySpec {
     #[must_use]
     pub fn reads_cluster(&self) -> bool {
         match &self.kind {
-            Kind::Heuristic(_) | Kind::Planner(..) | Kind::Dealt(_) | Kind::Ordered(_) => true,
+            Kind::Heuristic(_) | Kind::Planner(..) | Kind::Deals(_) | Kind::Dealt(_) | Kind::Ordered(_) => true,
             Kind::Network(policy) => policy.reads_cluster(),
             Kind::Tree(_) | Kind::Formula(_) | Kind::Made(_) => false,
         }
@@ -442,7 +467,7 @@ impl PolicySpec {
     pub fn does_without(&self, capabilities: Capabilities) -> Result<ActionSet, Problem> {
         let wanted = match &self.kind {
             Kind::Planner(entry, _) => entry.does_without(),
-            Kind::Dealt(_) => DEALS,
+            Kind::Dealt(_) | Kind::Deals(_) => DEALS,
             Kind::Ordered(_) => ActionSet::NONE,
             _ => self.policy()?.needs().actions,
         };
@@ -462,6 +487,10 @@ impl PolicySpec {
             Kind::Planner(entry, Value::Null) => {
                 let dealer = RoundDealer::by_name(entry.info.name);
                 Ok(dealer.ok_or_else(|| alone(entry.info.name))?.named(name))
+            }
+            Kind::Deals(learned) => {
+                let learned = learned.clone();
+                RoundDealer::by_scores(name, move || learned.order())
             }
             Kind::Dealt(inner) => {
                 let inner = inner.clone();

@@ -22,15 +22,16 @@ use pleach_daemon::slurm::shares::gpu_milli;
 use pleach_daemon::snapshot::{
     HostSeen, JobSeen, NodeSeen, Phase, Rule, Share, SharedNode, Site, Snapshot, Terms, VERSION,
 };
-use pleach_dealing::{RoundDealer, Trust};
+use pleach_dealing::{RoundDealer, Trust, deal_schema};
 use pleach_network::{
     Contract, Layout, LearnedPolicy, NetworkConfig, Normaliser, Provenance, TrainedNetwork,
 };
 use pleach_scheduler::cluster::{JobState, NodeState, Slice};
 use pleach_scheduler::observation::Spaces;
 use pleach_scheduler::pass::{Pass, PassState};
-use pleach_scheduler::policy::{CandidateConfig, Policy};
-use pleach_scheduler::tree::{Tree, TreePolicy};
+use pleach_scheduler::key_weight::KeyWeight;
+use pleach_scheduler::policy::{CandidateConfig, Needs, Policy, TieKey};
+use pleach_scheduler::tree::{Node, Tree, TreeMeta, TreePolicy};
 use pleach_scheduler::{
     AllowedNodes, ClassId, Cluster, Decision, Estimate, ExternalId, JobId, NodeId, Resources, Submission,
     Tasks, TenantId, Time, heuristics,

@@ -37,6 +37,19 @@ fn dealers_score_and_decide_the_same_in_the_simulator_and_in_the_daemon() {
 }
 
 #[test]
+fn trees_and_networks_over_the_rows_of_a_deal_score_and_deal_the_same_in_the_simulator_and_in_the_daemon() {
+    for is_tree in [true, false] {
+        for num_shared in [0, 3] {
+            let (num, num_stopped, _) = compare(&|| deals(learned_dealer(is_tree)), 600, num_shared);
+            assert!(
+                num == 600 && num_stopped > 20,
+                "tree {is_tree}: {num} deals, {num_stopped} stops were compared"
+            );
+        }
+    }
+}
+
+#[test]
 fn passes_over_a_cluster_whose_leases_have_ended_are_the_same_in_the_simulator_and_in_the_daemon() {
     let makes: [&dyn Fn() -> Player; 3] = [&|| passes(|| Box::new(tree())), &|| passes(network), &|| {
         passes(|| heuristics::by_name("sjf").unwrap())

@@ -27,26 +27,77 @@ pub fn tree() -> TreePolicy {
 }
 
 pub fn network() -> Box<dyn Policy> {
+    let spaces = Spaces::of(&pleach_scheduler::features::DECISION_1, 64);
+    let network = any_network(Contract::current(spaces, CandidateConfig::default(), "a test"));
+    Box::new(LearnedPolicy::from_network(&network).unwrap())
+}
+
+/// A dealer of a file over the rows of a deal: a tree with a key, or a network.
+pub fn learned_dealer(is_tree: bool) -> RoundDealer {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(if is_tree { "tree.json" } else { "network.ckpt" });
+    if is_tree {
+        let number = |name: &str| deal_schema().joined_index(name).unwrap() as u16;
+        let leaf = |id: u32, score: f32| Node::Leaf {
+            id,
+            score,
+            samples: 0,
+            weight: 0.0,
+        };
+        let nodes = [
+            Node::Split {
+                feature: number("service"),
+                threshold: 6.0,
+                left: 1,
+                right: 2,
+            },
+            leaf(0, 1.0),
+            leaf(1, 0.0),
+        ];
+        let meta = TreeMeta {
+            name: "young first".into(),
+            tie_key: TieKey::Index,
+            key_weights: vec![KeyWeight {
+                feature: number("rest"),
+                weight: 1.0,
+            }],
+            needs: Needs::full(),
+            estimates: Vec::new(),
+            trained_by: BTreeMap::new(),
+        };
+        let tree = Tree::over(deal_schema(), meta, &nodes).unwrap();
+        tree.save(&path).unwrap();
+    } else {
+        let spaces = Spaces::of(&deal_schema().views[0], 64);
+        let contract = Contract::over(deal_schema(), spaces, CandidateConfig::default(), "a test");
+        any_network(contract).save(&path).unwrap();
+    }
+    let loaded = Loaded::of(path.to_str().unwrap(), fleet::capabilities(&settings())).unwrap();
+    match loaded.decider {
+        Decider::Dealing(dealing) => dealing.dealer().clone(),
+        _ => panic!("what scores a deal deals"),
+    }
+}
+
+fn any_network(contract: Contract) -> TrainedNetwork {
     let config = NetworkConfig {
         hidden: 16,
         context: 16,
         heads: 0,
         ..NetworkConfig::default()
     };
-    let spaces = Spaces::of(&pleach_scheduler::features::DECISION_1, 64);
     let mut numbers = Numbers(7);
-    let num = Layout::new(config, spaces).unwrap().num_parameters();
-    let network = TrainedNetwork {
+    let num = Layout::new(config, contract.spaces).unwrap().num_parameters();
+    TrainedNetwork {
         config,
-        contract: Contract::current(spaces, CandidateConfig::default(), "a test"),
+        contract,
         normaliser: Normaliser::default(),
         provenance: Provenance::default(),
         parameters: (0..num)
             .map(|_| numbers.next(2001) as f32 / 2000.0 - 0.5)
             .collect(),
         graph: None,
-    };
-    Box::new(LearnedPolicy::from_network(&network).unwrap())
+    }
 }
 
 pub fn loaded(policy: Box<dyn Policy>) -> Loaded {

@@ -19,10 +19,15 @@ fn what_deals_is_made_of_what_chooses_among_candidates_and_of_no_planner() {
     );
     let tree = Door::CLUSTER.open(&format!("deal:{tree}")).unwrap().remove(0);
     assert!(tree.name().starts_with(DEALT) && tree.text().unwrap().contains("tier 1"));
+    let network = format!(
+        "deal:{}/../../checkpoints/reference/PhillyGang-v1.ckpt",
+        env!("CARGO_MANIFEST_DIR")
+    );
     for (wrong, word) in [
         ("deal:las-deal", "chooses among candidates"),
         ("deal:deal:sjf", "chooses among candidates"),
         ("deal:sfj", "Did you mean sjf?"),
+        (&network, "train one with --workload deals"),
     ] {
         let text = Door::CLUSTER.open(wrong).unwrap_err().to_string();
         assert!(text.contains(word), "{text}");

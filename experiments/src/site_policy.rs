@@ -1,8 +1,9 @@
-//! A site's `slurm.conf` as a policy: the settings of the policy `slurm`, from the file and from three that may lie beside it.
+//! A site's `slurm.conf` as a policy: the settings of the policy `slurm`, from the file and from four that may lie beside it.
 //!
 //! `CLUSTER.cfg` is what `sacctmgr dump CLUSTER` writes (accounts, shares, their limits), `qos.txt` what `sacctmgr -P show qos`
-//! prints (priorities and limits of qualities of service), `sshare.txt` what `sshare -a -l -P` printed when the list begins (use). Nodes are numbered as the importer numbers those with GPUs: equal ones
-//! together, in the order of the file.
+//! prints (priorities and limits of qualities of service), `sshare.txt` what `sshare -a -l -P` printed when the list begins (use),
+//! `sprio.txt` the weights that are in force ([`missing_weights`]). Nodes are numbered as the importer numbers those with GPUs: equal
+//! ones together, in the order of the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,7 +14,9 @@ use pleach_dealing::slurm::{
 use pleach_policies::{Door, PolicySpec};
 use pleach_scheduler::Problem;
 use pleach_scheduler::problem::files;
-use pleach_site::slurm::{Association, Conf, Row, associations, devices, expand, is_null, printed, span_s};
+use pleach_site::slurm::{
+    Association, Conf, Row, associations, devices, expand, is_null, missing_weights, printed, span_s,
+};
 use serde_json::Value;
 
 /// Largest of these files, bytes.
@@ -23,6 +26,8 @@ const NAME: &str = "slurm";
 const ENDING: &str = "conf";
 /// Use of accounts and users at the beginning.
 pub(crate) const USE: &str = "sshare.txt";
+/// Weights in force.
+const WEIGHTS: &str = "sprio.txt";
 /// From an event to the pass of the main scheduler, s, and the part of `batch_sched_delay` that comes on top. *Fitted* on two
 /// recorded lists, one with `batch_sched_delay=0`, one with the default.
 const LAG: (f64, f64) = (0.5, 0.5);
@@ -43,19 +48,36 @@ pub(crate) fn text(path: &Path) -> Result<String, Problem> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+fn parsed(path: &Path, text: &str) -> Result<Conf, Problem> {
+    Conf::of_text(text).map_err(|error| match error.line {
+        0 => Problem::data(path, error.to_string()),
+        line => Problem::data(path, format!("line {line}: {error}")),
+    })
+}
+
+fn beside(path: &Path, name: &str) -> Result<Option<String>, Problem> {
+    let file = path.with_file_name(name);
+    file.is_file().then(|| text(&file)).transpose()
+}
+
+/// The text of a `slurm.conf`, with the weights that it lacks and `sprio` printed.
+pub(crate) fn conf_text(path: &Path) -> Result<String, Problem> {
+    let mut conf = text(path)?;
+    if let Some(printed) = beside(path, WEIGHTS)? {
+        let lines = missing_weights(&parsed(path, &conf)?, &printed);
+        let lines = lines.map_err(|told| Problem::data(path.with_file_name(WEIGHTS), told))?;
+        conf += &lines.iter().map(|line| format!("\n{line}")).collect::<String>();
+    }
+    Ok(conf)
+}
+
 /// The settings of a `slurm.conf` and of what lies beside it.
 ///
 /// # Errors
 /// A file that cannot be read, is too long or is none; a value that is none, with its line or key.
 pub fn read(path: &Path) -> Result<SlurmConfig, Problem> {
-    let conf = Conf::of_text(&text(path)?).map_err(|error| match error.line {
-        0 => Problem::data(path, error.to_string()),
-        line => Problem::data(path, format!("line {line}: {error}")),
-    })?;
-    let beside = |name: &str| {
-        let file = path.with_file_name(name);
-        file.is_file().then(|| text(&file)).transpose()
-    };
+    let conf = parsed(path, &conf_text(path)?)?;
+    let beside = |name: &str| beside(path, name);
     let dump = beside(&format!("{}.cfg", conf.value("ClusterName").unwrap_or("cluster")))?;
     let qos = beside("qos.txt")?;
     let dump = associations(&dump.unwrap_or_default());

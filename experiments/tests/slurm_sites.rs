@@ -284,6 +284,35 @@ fn fair_share_begins_with_what_sshare_says_was_used_and_qos_say_whom_they_preemp
     );
 }
 
+#[test]
+fn weights_that_the_conf_lacks_come_from_what_sprio_prints_and_others_have_to_agree() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let included = CONF.replace("PriorityWeightFairshare=10000\n", "Include weights.conf\n");
+    std::fs::write(at("slurm.conf"), included).unwrap();
+    let weights = |config: SlurmConfig| {
+        let priority = config.priority.unwrap();
+        [priority.age, priority.fair_share, priority.gpu]
+    };
+    assert_eq!(
+        weights(site_policy::read(&at("slurm.conf")).unwrap()),
+        [0, 0, 0]
+    );
+    let printed =
+        "JOBID|AGE|FAIRSHARE|JOBSIZE|PARTITION|QOS|TRES\nWeights|70|10000|0|0|0|CPU=0,GRES/gpu=900\n";
+    std::fs::write(at("sprio.txt"), printed).unwrap();
+    assert_eq!(
+        weights(site_policy::read(&at("slurm.conf")).unwrap()),
+        [70, 10_000, 900]
+    );
+    std::fs::write(at("slurm.conf"), CONF.replace("=10000", "=5000")).unwrap();
+    let told = site_policy::read(&at("slurm.conf")).unwrap_err().to_string();
+    assert!(
+        told.contains("sprio.txt") && told.contains("PriorityWeightFairshare is 10000 here and 5000"),
+        "{told}"
+    );
+}
+
 /// Two accounts that take turns, three days each: one submits a long campaign at once, the other short jobs all the time. All
 /// jobs hold 4 GPUs and ask for a day, so that neither size nor limit tells them apart.
 fn taking_turns(num_days: u32, seed: u64, folder: &Path) -> Workload {
@@ -374,43 +403,56 @@ fn decided(seed: u64) -> (Decided, String) {
     (found, said)
 }
 
+/// Asserts that a run on such a site goes on with a shorter half-life, and with nothing that it learned.
+fn assert_half_life_wins(seed: u64) {
+    let (found, said) = decided(seed);
+    assert_eq!(
+        (found.twin.policy.as_str(), found.twin.trust),
+        ("slurm", Some(Trust::Close)),
+        "{said}"
+    );
+    // The tree and the formula are no gain, and of the shipped networks the best is behind. A rule by hand, `fair-share`, may
+    // be ahead of the half-life by the 2 % within which the site's own policy goes on.
+    let jct = |name: &str| found.compared.row(name).unwrap().avg_jct_s;
+    let learned = [
+        "GavelMultiRealistic-v0",
+        "HeliosTenants-v1-longer",
+        "PhillyGangRealistic-v0",
+        "SynergyRealistic-v0",
+    ];
+    assert!(
+        learned.iter().all(|name| jct("half-life-6-hours") < jct(name)),
+        "{said}"
+    );
+    assert!(
+        said.contains("the tree is no gain") && said.contains("the formula is no gain"),
+        "{said}"
+    );
+    assert_eq!(
+        found.verdict.policy.as_deref(),
+        Some("half-life-6-hours"),
+        "{said}"
+    );
+    let judged = found.judged.row("half-life-6-hours").unwrap().jct.unwrap();
+    println!("seed {seed}: JCT {judged:?} of the site's own");
+    assert!(judged.high.unwrap() < 1.0, "{said}");
+    assert!(
+        found.shadow.unwrap().ends_with("PriorityDecayHalfLife=06:00:00"),
+        "{said}"
+    );
+}
+
 #[test]
-fn run_finds_that_a_shorter_half_life_is_worth_more_than_what_it_learns() {
-    for seed in [11, 12, 13] {
-        let (found, said) = decided(seed);
-        assert_eq!(
-            (found.twin.policy.as_str(), found.twin.trust),
-            ("slurm", Some(Trust::Close)),
-            "{said}"
-        );
-        // The tree and the formula are no gain, and of the shipped networks the best is behind. A rule by hand, `fair-share`, may
-        // be ahead of the half-life by the 2 % within which the site's own policy goes on.
-        let jct = |name: &str| found.compared.row(name).unwrap().avg_jct_s;
-        let learned = [
-            "GavelMultiRealistic-v0",
-            "HeliosTenants-v1-longer",
-            "PhillyGangRealistic-v0",
-            "SynergyRealistic-v0",
-        ];
-        assert!(
-            learned.iter().all(|name| jct("half-life-6-hours") < jct(name)),
-            "{said}"
-        );
-        assert!(
-            said.contains("the tree is no gain") && said.contains("the formula is no gain"),
-            "{said}"
-        );
-        assert_eq!(
-            found.verdict.policy.as_deref(),
-            Some("half-life-6-hours"),
-            "{said}"
-        );
-        let judged = found.judged.row("half-life-6-hours").unwrap().jct.unwrap();
-        println!("seed {seed}: JCT {judged:?} of the site's own");
-        assert!(judged.high.unwrap() < 1.0, "{said}");
-        assert!(
-            found.shadow.unwrap().ends_with("PriorityDecayHalfLife=06:00:00"),
-            "{said}"
-        );
-    }
+fn run_finds_that_a_shorter_half_life_is_worth_more_than_what_it_learns_11() {
+    assert_half_life_wins(11);
+}
+
+#[test]
+fn run_finds_that_a_shorter_half_life_is_worth_more_than_what_it_learns_12() {
+    assert_half_life_wins(12);
+}
+
+#[test]
+fn run_finds_that_a_shorter_half_life_is_worth_more_than_what_it_learns_13() {
+    assert_half_life_wins(13);
 }

@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use pleach_scheduler::ExternalId;
+use pleach_scheduler::{ExternalId, IdHash};
 
 use crate::order::Order;
 
@@ -23,7 +23,7 @@ const CEILING: i64 = 1 << 30;
 #[must_use]
 pub fn wanted(jobs: &[Option<ExternalId>], order: &Order) -> (Vec<usize>, usize) {
     let places = jobs.iter().enumerate();
-    let place_of: HashMap<ExternalId, usize> =
+    let place_of: HashMap<ExternalId, usize, IdHash> =
         places.filter_map(|(place, job)| Some(((*job)?, place))).collect();
     // A job that has left since is in no queue.
     let known = |jobs: &[ExternalId]| -> Vec<usize> {

@@ -45,8 +45,8 @@ pub struct Metrics {
     times: [Histogram; 3],
     /// Exported from the first round with leases on; only a driver that knows leases has any.
     leases: Option<(Counter, [Gauge; 3])>,
-    /// Each from the first round on in which it is known.
-    known: [Option<Gauge>; 5],
+    /// Each from the first round on in which it is known; where it is known no longer, it is no number.
+    known: [Option<Gauge<f64, AtomicU64>>; 5],
     served: Served,
 }
 
@@ -251,13 +251,15 @@ impl Metrics {
             ),
         ];
         for (gauge, (name, help, num)) in self.known.iter_mut().zip(known) {
-            let Some(num) = num else { continue };
+            if gauge.is_none() && num.is_none() {
+                continue;
+            }
             let gauge = gauge.get_or_insert_with(|| {
                 let gauge = Gauge::default();
                 self.registry.register(name, help, gauge.clone());
                 gauge
             });
-            gauge.set(i64::try_from(num).unwrap_or(i64::MAX));
+            gauge.set(num.map_or(f64::NAN, |num| num as f64));
         }
         if let Some(leases) = &status.leases {
             self.publish_leases(leases);
@@ -433,6 +435,16 @@ mod tests {
             "# EOF",
         ] {
             assert!(text.contains(line), "{line} is not in {text}");
+        }
+        // Forecasts that are gone have no age.
+        std::fs::remove_file(folder.path().join("when.json")).unwrap();
+        let mut forecasts = crate::forecasts::Forecasts::of(folder.path(), metrics.served());
+        assert_eq!(forecasts.look(1_795_000_001), None);
+        metrics.publish(&Status::default());
+        let text = ask(address, "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
+        for name in ["age_seconds", "held_percent", "jobs"] {
+            let line = format!("\npleach_forecast_{name} NaN\n");
+            assert!(text.contains(&line), "{line} is not in {text}");
         }
         assert!(ask(address, "GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
         assert!(ask(address, &"x".repeat(REQUEST_MAX)).starts_with("HTTP/1.1 404"));

@@ -127,7 +127,7 @@ fn a_month_that_goes_worse_than_promised_ends_with_the_fallback_until_the_policy
             .contains("sjf answered: the promise is broken")
     );
     let told = driver.metrics_text().lock().unwrap().clone();
-    assert!(told.contains("\npleach_promise_broken 1\n"), "{told}");
+    assert!(told.contains("\npleach_promise_broken 1.0\n"), "{told}");
     drop(driver);
     let mut driver = month.driver(false);
     let warns = |driver: &Driver<Toy>| {

@@ -60,7 +60,7 @@ impl Site<'_> {
             }
             None => return Vec::new(),
         };
-        let text = atomic_file::read_text(path, ARTEFACT_BYTES_MAX);
+        let text = site_policy::conf_text(path);
         // A file that is none is refused where the site's own policy is opened.
         match (text.map(|text| Conf::of_text(&text)), site_policy::read(path)) {
             (Ok(Ok(conf)), Ok(config)) => of(&conf, &config),
@@ -121,7 +121,10 @@ impl Site<'_> {
         let Some((own, path)) = self.config.own() else {
             return Ok(());
         };
-        let text = atomic_file::read_text(path, ARTEFACT_BYTES_MAX)?;
+        let text = match own {
+            OWN => site_policy::conf_text(path)?,
+            _ => atomic_file::read_text(path, ARTEFACT_BYTES_MAX)?,
+        };
         let cluster = Conf::of_text(&text)
             .ok()
             .and_then(|conf| conf.value("ClusterName").map(str::to_owned));

@@ -17,7 +17,7 @@ use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::cluster::decision::{Action, Decision};
 use pleach_scheduler::pass::{Pass, PassState};
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::{DecisionPoint, JobId, PolicyError};
+use pleach_scheduler::{DecisionPoint, IdHash, JobId, PolicyError};
 
 use crate::passes::Offered;
 use crate::round::RoundDealer;
@@ -249,7 +249,7 @@ impl Asked {
 #[derive(Debug, Default)]
 struct Turns {
     order: Vec<JobId>,
-    had: HashSet<JobId>,
+    had: HashSet<JobId, IdHash>,
 }
 
 impl Turns {

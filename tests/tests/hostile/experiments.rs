@@ -92,6 +92,15 @@ pub const READERS: [Reader; 16] = [
         },
     },
     Reader {
+        name: "sprio",
+        beside: &[("slurm.conf", "slurm-conf/site.conf")],
+        sources: &["workloads/site/src/slurm/weights.rs"],
+        read: |path| {
+            let read = site_policy::read(&path.with_file_name("slurm.conf"));
+            read.map(drop).map_err(|error| error.to_string())
+        },
+    },
+    Reader {
         name: "training",
         beside: &[],
         sources: &["experiments/src/train/settings_file.rs"],

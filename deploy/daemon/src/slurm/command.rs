@@ -85,7 +85,8 @@ impl Commands {
         if bytes.len() as u64 > OUTPUT_MAX {
             return Err(too_much(program, args, OUTPUT_MAX));
         }
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
     /// Runs a command to its end; the records that it printed, each of which ends with `end`, whose last byte ends a line.
@@ -215,10 +216,16 @@ impl Records {
     }
 
     fn keep(&mut self, record: &[u8]) {
-        let text = String::from_utf8_lossy(record);
-        match text.bytes().any(|byte| byte.is_ascii_control()) {
-            true => self.text += &text.replace(|c: char| c.is_ascii_control(), "?"),
-            false => self.text += &text,
+        // Most records are plain, and a record of each job is read in each round: those are looked at without branches.
+        let is_control = record
+            .iter()
+            .fold(false, |found, byte| found | (*byte < b' ') | (*byte == 0x7f));
+        match std::str::from_utf8(record) {
+            Ok(text) if !is_control => self.text += text,
+            _ => {
+                let text = String::from_utf8_lossy(record);
+                self.text += &text.replace(|c: char| c.is_ascii_control(), "?");
+            }
         }
         self.text.push('\n');
     }

@@ -42,6 +42,9 @@ fn of_daemon(name: &str, named: &str, mark: &str, reason: &str) -> Option<(bool,
 
 /// Jobs of a look that wait and are held for a daemon or have nodes that it named. What its user holds stays so.
 pub(super) fn left_over(jobs: &str) -> Vec<Named> {
+    if !jobs.contains("pleach:") {
+        return Vec::new();
+    }
     let job = |(row, line): (usize, &str)| {
         let (_, line) = more_fields(row + 1, line).ok()?;
         let fields = fields::<NUM_JOB_FIELDS>(SQUEUE, row + 1, line).ok()?;

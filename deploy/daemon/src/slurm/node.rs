@@ -1,9 +1,8 @@
 //! A node as `sinfo -O` shows it.
 
-use std::collections::HashSet;
-
 use pleach_scheduler::cluster::NodeState;
 
+use super::records::{Lines, all};
 use super::table::{fields, is_null, number};
 use crate::error::Error;
 use crate::snapshot::{HostSeen, NodeSeen};
@@ -83,7 +82,8 @@ fn node(row: usize, line: &str) -> Result<Option<Found>, Error> {
 }
 
 /// A node with what rules are about.
-struct Found {
+#[derive(Clone, Debug)]
+pub(super) struct Found {
     node: NodeSeen,
     num_shards: u32,
     /// As a list.
@@ -110,21 +110,14 @@ impl Nodes {
     ///
     /// # Errors
     /// As [`node`]; a node that is named twice.
-    pub(super) fn read(text: &str) -> Result<Nodes, Error> {
-        let (mut nodes, mut found, mut names) = (Nodes::default(), Vec::new(), HashSet::new());
-        for (row, line) in (1..).zip(text.lines()) {
-            let Some(one) = node(row, line)? else {
-                continue;
-            };
-            if !names.insert(one.node.name.clone()) {
-                return Err(Error::garbage(
-                    SINFO,
-                    row,
-                    line,
-                    "names a node for the second time",
-                ));
-            }
-            found.push(one);
+    pub(super) fn read(known: &mut Lines<Option<Found>>, text: &str) -> Result<Nodes, Error> {
+        let (mut nodes, mut found) = (Nodes::default(), Vec::new());
+        all(known, text, node, |one| found.extend(one.clone()))?;
+        let mut names: Vec<&str> = found.iter().map(|found| found.node.name.as_str()).collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            let named = format!("names node {} for the second time", twice[0]);
+            return Err(Error::garbage(SINFO, 0, "", named));
         }
         found.sort_by_key(|found| found.weight);
         for found in found {

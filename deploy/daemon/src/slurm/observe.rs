@@ -10,11 +10,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use pleach_scheduler::ExternalId;
+use pleach_scheduler::{ExternalId, IdHash};
 
 use super::job::{Look, job};
 use super::left_over::left_over;
-use super::node::{NODE_FIELDS, Nodes};
+use super::node::{Found, NODE_FIELDS, Nodes};
 use super::queue;
 use super::records::{Lines, each};
 use super::rules::{self, AllAsks, Asks, Partitions, RuleTexts, partitions};
@@ -171,7 +171,8 @@ type Line = Option<(JobSeen, Arc<Asks>)>;
 /// What was read in the last look.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    queue: Lines<queue::Line>,
+    queue: queue::Known,
+    nodes: Lines<Option<Found>>,
     jobs: Lines<Line>,
     /// What else decides how a job is read.
     by: (Reach, Names),
@@ -200,7 +201,8 @@ impl Known {
         };
         let mut jobs: Vec<(JobSeen, Arc<Asks>)> = Vec::with_capacity(text.len() / 128);
         let note = each(&mut self.jobs, text, one, |line| jobs.extend(line.clone()))?;
-        let mut ids = HashSet::with_capacity(jobs.len());
+        let mut ids: HashSet<ExternalId, IdHash> = HashSet::default();
+        ids.reserve(jobs.len());
         if let Some((twice, _)) = jobs.iter().find(|(job, _)| !ids.insert(job.id)) {
             let named = format!("names job {} for the second time", twice.id);
             return Err(Error::garbage(SQUEUE, 0, "", named));
@@ -232,7 +234,7 @@ fn read_pinned(
     (pinned, known): (&Names, &mut Known),
     now_s: i64,
 ) -> Result<Read, Error> {
-    let mut nodes = Nodes::read(texts.nodes)?;
+    let mut nodes = Nodes::read(&mut known.nodes, texts.nodes)?;
     let names = nodes.tables.iter().map(|node| node.name.as_str());
     let reach = Reach::read(partition, names, partitions);
     let look = Look {

@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use pleach_scheduler::ExternalId;
+use pleach_scheduler::{ExternalId, IdHash};
 use pleach_site::slurm::{is_name, whole};
 
-use super::records::{self, Lines, each};
+use super::records::{self, Lines, all, each};
 use super::table::{fields, named_id, number};
 use crate::error::Error;
 use crate::slurm::command::Commands;
@@ -60,21 +60,28 @@ pub struct Waiting {
 }
 
 /// A job of a line: number, priority, when it came, and itself without its factor.
-pub(super) type Line = (u64, u64, i64, Place);
+type Line = (u64, u64, i64, Place);
+
+/// What was read in the last look: jobs, and factors by job number with the partition.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    jobs: Lines<Line>,
+    factors: Lines<(u64, i64, String)>,
+}
 
 /// What waits in partitions.
 ///
 /// # Errors
 /// A command that fails or takes too long, or output that it cannot have printed.
 pub fn observe(commands: &Commands, partitions: &[&str]) -> Result<Waiting, Error> {
-    observe_again(commands, partitions, &mut Lines::default())
+    observe_again(commands, partitions, &mut Known::default())
 }
 
 /// The same where lines of the last look are known.
 pub(super) fn observe_again(
     commands: &Commands,
     partitions: &[&str],
-    known: &mut Lines<Line>,
+    known: &mut Known,
 ) -> Result<Waiting, Error> {
     let names = partitions.join(",");
     let args = ["-h", "-a", "-t", "PENDING", "-p", &names, "-O"];
@@ -90,19 +97,19 @@ pub(super) fn observe_again(
 /// # Errors
 /// A text that the command cannot have printed.
 pub fn read(jobs: &str, factors: &str, partitions: &[&str]) -> Result<Waiting, Error> {
-    read_again((jobs, factors), partitions, &mut Lines::default())
+    read_again((jobs, factors), partitions, &mut Known::default())
 }
 
 fn read_again(
     (jobs, factors): (&str, &str),
     partitions: &[&str],
-    known: &mut Lines<Line>,
+    known: &mut Known,
 ) -> Result<Waiting, Error> {
-    let mut factors = read_factors(factors, partitions)?;
+    let mut factors = read_factors(&mut known.factors, factors, partitions)?;
     let mut waiting = Waiting::default();
     let mut queue: Vec<((i64, u64), Place)> = Vec::with_capacity(factors.len());
     let note = each(
-        known,
+        &mut known.jobs,
         jobs,
         line,
         |(id, priority, submit_s, place)| match factors.remove(id) {
@@ -157,6 +164,9 @@ fn line(row: usize, line: &str) -> Result<Line, Error> {
     Ok((id, priority, submit_s, place))
 }
 
+/// Factors by job number.
+type Factors = HashMap<u64, Factor, IdHash>;
+
 /// A job's factor, and whether it waits in one of the partitions.
 struct Factor {
     factor: i64,
@@ -164,17 +174,26 @@ struct Factor {
 }
 
 /// Factors by job number. A job of several partitions has a line for each, with one factor.
-fn read_factors(text: &str, partitions: &[&str]) -> Result<HashMap<u64, Factor>, Error> {
-    let mut factors: HashMap<u64, Factor> = HashMap::with_capacity(text.len() / 16);
-    for (row, line) in text.lines().enumerate() {
-        let [id, factor, partition] = fields::<3>(SPRIO, row + 1, line)?;
-        let id = number(SPRIO, row + 1, line, "job number", id.trim())?;
-        let factor = number(SPRIO, row + 1, line, "factor", factor.trim())?;
-        let is_here = partitions.contains(&partition.trim());
-        let known = factors.entry(id).or_insert(Factor { factor, is_here });
+fn read_factors(
+    known: &mut Lines<(u64, i64, String)>,
+    text: &str,
+    partitions: &[&str],
+) -> Result<Factors, Error> {
+    let mut factors = Factors::default();
+    factors.reserve(text.len() / 16);
+    let one = |row, line: &str| {
+        let [id, factor, partition] = fields::<3>(SPRIO, row, line)?;
+        let id = number(SPRIO, row, line, "job number", id.trim())?;
+        let factor = number(SPRIO, row, line, "factor", factor.trim())?;
+        Ok((id, factor, partition.trim().to_owned()))
+    };
+    all(known, text, one, |(id, factor, partition)| {
+        let is_here = partitions.contains(&partition.as_str());
+        let factor = *factor;
+        let known = factors.entry(*id).or_insert(Factor { factor, is_here });
         known.factor = factor;
         known.is_here |= is_here;
-    }
+    })?;
     Ok(factors)
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use pleach_dealing::RANKED_MAX;
-use pleach_scheduler::ExternalId;
+use pleach_scheduler::{ExternalId, IdHash};
 
 use super::feed::{Feed, Line, about, refused};
 use super::outside::Outsiders;
@@ -88,9 +88,9 @@ fn in_turn(order: &Order, snapshot: &Snapshot) -> Order {
         .jobs
         .iter()
         .filter(|job| matches!(job.phase, Phase::Loose | Phase::Blocked { .. }));
-    let due: HashSet<ExternalId> = known.filter(is_due).map(|job| job.id).collect();
+    let due: HashSet<ExternalId, IdHash> = known.filter(is_due).map(|job| job.id).collect();
     let (ranked, rest) = order.jobs.split_at(order.num_ranked.min(order.jobs.len()));
-    let had: HashSet<&ExternalId> = order.jobs.iter().collect();
+    let had: HashSet<&ExternalId, IdHash> = order.jobs.iter().collect();
     // Where there are more than are ranked, those behind them are in the order of arrival anyway.
     let is_full = ranked.len() >= RANKED_MAX;
     let rest = rest.iter().filter(|job| is_full || due.contains(job));

@@ -64,12 +64,58 @@ pub(super) type Lines<T> = VecDeque<(String, T)>;
 pub(super) fn each<T>(
     known: &mut Lines<T>,
     text: &str,
+    read: impl FnMut(usize, &str) -> Result<T, Error>,
+    take: impl FnMut(&T),
+) -> Result<Option<String>, Error> {
+    match all_but(known, text, read, take) {
+        Some((_, error)) if known.is_empty() => Err(error),
+        Some((num_unread, error)) => Ok(Some(format!(
+            "{num_unread} job(s) cannot be read and are left alone: {error}"
+        ))),
+        None => Ok(None),
+    }
+}
+
+/// The same where all lines have to be read.
+///
+/// # Errors
+/// The first that cannot be read.
+pub(super) fn all<T>(
+    known: &mut Lines<T>,
+    text: &str,
+    read: impl FnMut(usize, &str) -> Result<T, Error>,
+    take: impl FnMut(&T),
+) -> Result<(), Error> {
+    all_but(known, text, read, take).map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// Reads lines; how many cannot be read, and why the first.
+fn all_but<T>(
+    known: &mut Lines<T>,
+    text: &str,
     mut read: impl FnMut(usize, &str) -> Result<T, Error>,
     mut take: impl FnMut(&T),
-) -> Result<Option<String>, Error> {
+) -> Option<(usize, Error)> {
     let (mut before, mut num_unread, mut first) = (std::mem::take(known), 0, None);
     known.reserve(before.len());
-    for (row, line) in (1..).zip(text.lines()) {
+    let (mut rest, mut row) = (text, 0);
+    while !rest.is_empty() {
+        row += 1;
+        // The next line is mostly the next that is known: then its end is looked for at one place.
+        let next = before.front().and_then(|(line, _)| {
+            let behind = rest.strip_prefix(line.as_str())?;
+            behind.strip_prefix('\n')
+        });
+        if let Some(behind) = next
+            && let Some(found) = before.pop_front()
+        {
+            rest = behind;
+            take(&found.1);
+            known.push_back(found);
+            continue;
+        }
+        let line = rest.lines().next().unwrap_or_default();
+        rest = rest.split_once('\n').map_or("", |(_, behind)| behind);
         let place = before.iter().take(LOOKS).position(|(known, _)| known == line);
         drop(before.drain(..place.unwrap_or(0)));
         let found = match place.and_then(|_| before.pop_front()) {
@@ -87,13 +133,7 @@ pub(super) fn each<T>(
             }
         }
     }
-    match first {
-        Some(error) if known.is_empty() => Err(error),
-        Some(error) => Ok(Some(format!(
-            "{num_unread} job(s) cannot be read and are left alone: {error}"
-        ))),
-        None => Ok(None),
-    }
+    first.map(|error| (num_unread, error))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! An empty cluster from its description.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::capabilities::{Capabilities, Sharing, class_cost_s};
@@ -121,7 +121,7 @@ impl Jobs {
         let num_types = spec.gpu_types.len();
         Jobs {
             rows: Vec::new(),
-            names: BTreeMap::new(),
+            names: HashMap::default(),
             num_numbered: 0,
             num_starts: 0,
             shapes: Shapes::new(),

@@ -33,7 +33,7 @@ pub(crate) use jobs::queue::{
 pub(crate) use places::free_counts::FreeCounts;
 pub(crate) use places::tasks::TaskRoom;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use decision::Decision;
@@ -48,6 +48,7 @@ use rates::goodput_cache::FirstGoodput;
 use rates::type_advantage::TypeWorth;
 
 use crate::cluster_spec::{ClusterSpec, ModelClass};
+use crate::id_hash::IdHash;
 use crate::ids::{ExternalId, JobId, Time};
 use crate::physics::interference::{Interference, PairTable};
 use crate::physics::storage::Storage;
@@ -119,7 +120,7 @@ struct Places {
 struct Jobs {
     rows: Vec<Job>,
     /// Jobs that wait or run and were submitted under a name.
-    names: BTreeMap<ExternalId, JobId>,
+    names: HashMap<ExternalId, JobId, IdHash>,
     /// Jobs that were submitted without one: the next number.
     num_numbered: u64,
     /// Starts so far.

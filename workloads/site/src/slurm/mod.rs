@@ -13,6 +13,7 @@ mod lines;
 mod node_list;
 mod span;
 mod state;
+mod weights;
 
 pub use conf::{Conf, ConfError, Row};
 pub use devices::{Device, Gpus, Unread, devices, gpus_of_tres, tres_of};
@@ -22,6 +23,7 @@ pub use lines::{sums, values};
 pub use node_list::{ListError, expand, fold, num_nodes};
 pub use span::{limit_s, span_s};
 pub use state::{Fate, is_cut};
+pub use weights::{SHOW_WEIGHTS, missing_weights};
 
 /// Whether a field of a running Slurm says that there is nothing.
 #[must_use]

@@ -7,7 +7,7 @@ mod licences;
 mod limits;
 mod partition;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pleach_dealing::slurm;
@@ -43,16 +43,21 @@ pub struct RuleTexts<'a> {
 pub const WISHES: &str = "%i\u{1f}%x\u{1f}%W\u{1f}%f";
 
 /// A line of that.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Wishes<'a> {
     pub(super) shunned: &'a str,
     licences: &'a str,
     features: &'a str,
 }
 
-/// Whether some job asks for licences, by the output for [`WISHES`].
+/// How a line ends that says of no wish: most do.
+const NO_WISH: &str = "\u{1f}\u{1f}(null)\u{1f}(null)";
+
+/// Whether some job asks for licences, by what [`WISHES`] told.
 pub(crate) fn some_want_licences(wishes: &str) -> bool {
-    let is_one = |line: &str| line.split('\u{1f}').nth(2).is_some_and(|text| !is_null(text));
+    let is_one = |line: &str| {
+        !line.ends_with(NO_WISH) && line.split('\u{1f}').nth(2).is_some_and(|text| !is_null(text))
+    };
     wishes.lines().any(is_one)
 }
 
@@ -117,7 +122,7 @@ pub(super) fn complete(
     };
     let mut book = Book::default();
     // Tasks of arrays ask for the same: what was found for one holds for all.
-    let mut known = HashMap::with_capacity(jobs.len());
+    let mut known = BTreeMap::new();
     for (job, ask) in jobs.iter_mut().zip(asks) {
         complete_demand(job, ask);
         if job.phase != Phase::Loose {
@@ -373,7 +378,9 @@ pub(super) fn wishes<'a>(text: &'a str, pinned: &'a Names) -> BTreeMap<ExternalI
             .any(|text| !is_null(text));
         has_some.then_some((named_id(id)?, wishes))
     };
-    text.lines().filter_map(one).collect()
+    // What a pinned job shuns does not stand in its line.
+    let may_wish = |line: &&str| !pinned.is_empty() || !line.ends_with(NO_WISH);
+    text.lines().filter(may_wish).filter_map(one).collect()
 }
 
 #[cfg(test)]

@@ -222,7 +222,11 @@ impl Cluster {
         if num_gpus == 1 && shape.is_fractional() && self.place_part(kind, shape, |_| true, out) {
             return true;
         }
-        let hosts = |id, node: &Node| self.hosts(id, node, shape);
+        // Of a busy cluster most nodes have nothing free.
+        let hosts = |id, node: &Node| match node.free {
+            0 if !shape.is_fractional() => 0,
+            _ => self.hosts(id, node, shape),
+        };
         self.place_on_hosts(template, (kind, shape, num_gpus), hosts, out)
     }
 

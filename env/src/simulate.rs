@@ -399,8 +399,8 @@ impl Simulation {
     }
 }
 
-/// Drives a world to its end; `plan` decides, and says when it wants to be woken. `name` is who plans. None where `is_hopeless`
-/// said so after a plan.
+/// Drives a world to its end; `plan` decides, and returns when it is to be called again. `name` is the planner's. None where
+/// `is_hopeless` was true after a plan.
 fn run(
     world: World,
     name: &str,

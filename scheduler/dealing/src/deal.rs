@@ -118,7 +118,7 @@ fn choose_batches_anew(cluster: &mut Cluster) {
     }
 }
 
-/// Who runs where until the next deal. Who runs and is not movable stays.
+/// Which jobs run where until the next deal. A running job that is not movable stays.
 pub(super) fn deal(
     cluster: &mut Cluster,
     rules: &DealingRules,

@@ -190,9 +190,9 @@ pub fn order_of(name: &str) -> Result<Box<dyn Order>, Problem> {
     Ok(Box::new(FormulaOrder::new(&reference_formula()?)))
 }
 
-/// The rules by which passes are dealt: those of `las-deal`, and nobody is stopped before it ran for four times the cost of its
-/// restart, as `index` has it. *Assumed*: a policy does not see who runs, so stints are all that keeps two jobs from stopping
-/// each other in turn.
+/// The rules by which passes are dealt: those of `las-deal`, and a job runs for four times the cost of its restart before a deal
+/// stops it, as `index` has it. *Assumed*: a policy does not see which jobs run, so stints are all that keeps two jobs from
+/// stopping each other in turn.
 #[must_use]
 pub fn passes_rules() -> DealingRules {
     DealingRules {

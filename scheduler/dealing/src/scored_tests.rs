@@ -66,7 +66,7 @@ fn tree(weights: &[(&str, f64)], nodes: &[Node]) -> Tree {
     Tree::over(deal_schema(), meta, nodes).unwrap()
 }
 
-/// Who runs where after each of some deals of ten jobs on two types.
+/// Which jobs run where after each of some deals of ten jobs on two types.
 fn played(planner: &mut dyn Planner, seed: u32) -> Vec<String> {
     let mut cluster = multi_type_cluster(&[1.0, 2.0], 4);
     let mut told = Vec::new();

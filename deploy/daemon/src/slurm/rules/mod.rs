@@ -53,7 +53,7 @@ pub(super) struct Wishes<'a> {
 /// How a line ends that says of no wish: most do.
 const NO_WISH: &str = "\u{1f}\u{1f}(null)\u{1f}(null)";
 
-/// Whether some job asks for licences, by what [`WISHES`] told.
+/// Whether some job asks for licences, by what [`WISHES`] found.
 pub(crate) fn some_want_licences(wishes: &str) -> bool {
     let is_one = |line: &str| {
         !line.ends_with(NO_WISH) && line.split('\u{1f}').nth(2).is_some_and(|text| !is_null(text))

@@ -350,9 +350,11 @@ fn makespan(effort: &Effort) -> Result<Reproduction, Error> {
             workloads.collect::<Result<Vec<_>, Error>>()?
         }
     };
+    // What was published is Gandiva as Gavel's authors run it; the system of its own paper is for the record.
     let policies = [
         "gavel-makespan",
         "gavel-makespan-packed",
+        "gavel-gandiva",
         "gandiva",
         "gavel-fifo",
         "fifo",
@@ -374,7 +376,7 @@ fn makespan(effort: &Effort) -> Result<Reproduction, Error> {
         })
         .collect();
     let mut reproduction = Reproduction::default();
-    let absolute = [Some(17.6), None, Some(22.1), None, None];
+    let absolute = [Some(17.6), None, Some(22.1), None, None, None];
     for ((policy, makespans_h), value) in policies.iter().zip(&makespans_h).zip(absolute) {
         let target = match value {
             Some(value) if is_published => Target::Within { value, part: 0.15 },

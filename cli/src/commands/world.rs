@@ -166,7 +166,7 @@ pub(super) fn say_tables(
 }
 
 /// Flags and settings that `pleach distill --search` reads.
-pub(super) const DISTILL: [&str; 10] = [
+pub(super) const DISTILL: [&str; 11] = [
     "search",
     "simulations",
     "leaves",
@@ -177,6 +177,7 @@ pub(super) const DISTILL: [&str; 10] = [
     "search.judge_lists",
     "search.tune_lists",
     "search.without",
+    "search.teacher",
 ];
 
 /// `pleach distill --search`.

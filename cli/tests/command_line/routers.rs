@@ -134,7 +134,7 @@ fn what_a_verb_does_not_look_at_in_a_world_is_refused() {
         ),
         (
             "distill --search --workload requests --set search.teacher=a.json",
-            ["search.teacher", none],
+            ["a.json", "No such file"],
         ),
         ("distill --search --set replicas=3", ["set", "world of jobs"]),
         ("train --workload requests --units 2", ["units", none]),

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use super::compare::{Make, plain, played, scored};
 use super::compared::Compared;
 use super::race::{Game, Raced, best_of, halved, race};
-use super::world::{Draw, Player, Turn, Verb, World, columns_named};
+use super::world::{Draw, Player, Turn, Verb, World, columns_named, tree_over};
 use crate::error::Error;
 use crate::evaluate::gain::Gain;
 use crate::evaluate::metric::{Better, Metric};
@@ -37,7 +37,7 @@ pleach_scheduler::settings! {
         pub tune_lists: Option<usize>, in 1..=1_000;
         /// Columns that the tree may not read, by name
         pub without: Vec<String>;
-        /// A tree that a network imitates first [default: the best rule by hand]
+        /// A tree that a network imitates first, or that a search begins with too [default: rules by hand]
         pub teacher: Option<PathBuf>;
     }
 }
@@ -74,7 +74,7 @@ pub fn search<W: World>(
     config.leaves_max = asked.leaves.unwrap_or(config.leaves_max);
     let config = settled(&config, loads.len(), seed)?;
     let without = columns_named(world.schema().0, &asked.without)?;
-    check_starts(world, &without, &asked.without)?;
+    let starts = starts(world, &without, asked)?;
     let (tune_lists, first) = habits.tune_lists;
     let tune_lists = asked.tune_lists.unwrap_or(tune_lists);
     let choice_lists = asked.tune_lists.unwrap_or(habits.choice_lists);
@@ -120,7 +120,7 @@ pub fn search<W: World>(
     };
     let kept = race(
         &game,
-        &world.starts(&game.without)?,
+        &starts,
         &raced,
         (&config, file),
         watcher,
@@ -155,14 +155,22 @@ pub fn search<W: World>(
     })
 }
 
-/// Refuses a search without a tree to begin with, before rules are tuned.
-fn check_starts<W: World>(world: &W, without: &[u16], names: &[String]) -> Result<(), Error> {
-    if !world.starts(without)?.is_empty() {
-        return Ok(());
+/// The trees to begin with: rules by hand and the teacher.
+///
+/// # Errors
+/// None, or a teacher that reads what may not be read.
+fn starts<W: World>(world: &W, without: &[u16], asked: &Searching) -> Result<Vec<Tree>, Error> {
+    let mut starts = world.starts(without)?;
+    if let Some(path) = &asked.teacher {
+        starts.push(tree_over(world.schema().0, path)?);
+    }
+    let is_allowed = |tree: &Tree| !tree.reads().iter().any(|column| without.contains(column));
+    if !starts.is_empty() && starts.iter().all(is_allowed) {
+        return Ok(starts);
     }
     let allowed = format!("columns with which a rule of {} is a tree", world.name());
     let hint = "Leave the tree a column that a rule reads; pleach distill searches trees of jobs.";
-    Err(Error::config("without", names.join(", "), allowed, hint))
+    Err(Error::config("without", asked.without.join(", "), allowed, hint))
 }
 
 /// The turn of a rule that may draw.

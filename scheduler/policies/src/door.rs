@@ -21,10 +21,11 @@ use crate::{IN_FOLDERS, USE_THE_FILE, artefacts, label_and_place};
 /// memory key it by rows of tables, which a daemon makes anew in every round. A program that has not registered them knows them
 /// by name all the same, and a test of the laboratory holds this list to its own.
 #[rustfmt::skip]
-pub const LABORATORY: [&str; 38] = [
+pub const LABORATORY: [&str; 39] = [
     "philly", "drf", "tiresias", "tiresias-gittins", "themis", "synergy-fair", "synergy-greedy",
     "synergy-tune", "synergy-opt", "gavel-las", "gavel-las-packed", "gavel-makespan", "gavel-makespan-packed",
-    "gavel-ftf", "gavel-ftf-packed", "gavel-fifo", "gavel-fifo-packed", "gavel-cost", "gavel-cost-packed",
+    "gavel-ftf", "gavel-ftf-packed", "gavel-fifo", "gavel-fifo-packed", "gavel-gandiva", "gavel-cost",
+    "gavel-cost-packed",
     "gavel-hierarchical", "gavel-hierarchical-packed", "gavel-las-fast", "gavel-las-fast-packed", "allox", "hadar",
     "hadare", "pollux", "sia", "elastic-dp", "bftrainer", "sjf-ffs", "sjf-bsbf", "gandiva", "indolent", "hfta", "muri",
     "fgd", "a-srpt",

@@ -13,6 +13,7 @@
 
 mod config;
 mod finish_time;
+mod gandiva;
 mod max_min;
 mod policies;
 mod snapshot;
@@ -22,6 +23,7 @@ mod time_program;
 
 pub use config::Common;
 pub use finish_time::{Claim, fairest};
+pub use gandiva::equal_times;
 pub use max_min::{Due, fill};
 pub use policies::{fifo, las_norms, most_progress};
 pub use snapshot::{Kind, Snapshot};
@@ -29,6 +31,7 @@ pub use time_program::{TimeProgram, group_by};
 
 use config::{CostConfig, HierarchicalConfig};
 use finish_time::IsolatedTime;
+use gandiva::Grouping;
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::heuristics::Info;
 use pleach_scheduler::{ActionSet, ConfigError, Planner};
@@ -86,6 +89,18 @@ fn make_hierarchical(name: &str, value: &Value) -> Made {
     config.validate(name)?;
     let common = config.common.clone();
     Ok(planner(name, Objective::Hierarchical(config), common))
+}
+
+fn make_gandiva(value: &Value) -> Made {
+    let name = "gavel-gandiva";
+    let common: Common = settings::read(name, value)?;
+    common.validate(name)?;
+    let mut grouping = Grouping::default();
+    Ok(Box::new(RoundPlanner::new(
+        name,
+        common.rules(),
+        move |cluster: &Cluster| Ok(grouping.targets(&Snapshot::of(cluster, Some(0.0)))),
+    )))
 }
 
 /// What a policy with two jobs on the same GPUs requires.
@@ -206,6 +221,17 @@ pub(crate) const ENTRIES: &[Entry] = &[
         requirements: PACKING,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-fifo-packed", Objective::Fifo, value),
+    },
+    Entry {
+        info: info(
+            "gavel-gandiva",
+            "Gavel OSDI'20, Gandiva as its authors run it as a rival",
+            PAIR_SPEEDS,
+            "equal times on all types, in random pairs where not all jobs have GPUs",
+        ),
+        requirements: PACKING,
+        defaults: settings::defaults::<Common>,
+        make: make_gandiva,
     },
     Entry {
         info: info(

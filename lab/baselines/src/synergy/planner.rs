@@ -45,6 +45,9 @@ pub struct SynergyConfig {
     pub tolerance: f64,
     /// Whether a job would rather stay on its GPUs than move up. *Ours*.
     pub stay: bool,
+    /// Whether jobs that want most GPUs, CPU and memory are placed first, as the paper says; else they are in their order, as in the
+    /// released simulator.
+    pub largest_first: bool,
 }
 
 impl Default for SynergyConfig {
@@ -54,6 +57,7 @@ impl Default for SynergyConfig {
             round_s: 300.0,
             tolerance: 0.0,
             stay: true,
+            largest_first: true,
         }
     }
 }
@@ -157,7 +161,7 @@ impl Synergy {
         if self.grant == Grant::Optimum {
             self.share_out(cluster, round, &mut demands);
         }
-        if self.grant != Grant::Proportional {
+        if self.grant != Grant::Proportional && self.config.largest_first {
             let total = |demand: &ResourceDemand, input: usize| {
                 (demand.best[input] * f64::from(demand.num_gpus)) as u64
             };

@@ -5,7 +5,6 @@
 
 mod tuned;
 
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use pleach_scheduler::ActionKind;
 use pleach_scheduler::physics::overheads::Overheads;
 use serde_json::{Value, json};
 
-use self::tuned::tuned;
+pub(super) use self::tuned::tuned;
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, plot, run_all};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::stats::mean;
@@ -61,8 +60,8 @@ struct System {
     name: &'static str,
     policy: &'static str,
     settings: Value,
-    /// Whether its jobs keep gang and batch.
-    is_rigid: bool,
+    /// Its jobs keep gang and batch, with so many GPUs on each node; none = they do not.
+    rigid_on: Option<u32>,
 }
 
 fn system(name: &'static str, policy: &'static str, settings: Value) -> System {
@@ -70,7 +69,7 @@ fn system(name: &'static str, policy: &'static str, settings: Value) -> System {
         name,
         policy,
         settings,
-        is_rigid: false,
+        rigid_on: None,
     }
 }
 
@@ -78,32 +77,39 @@ fn system(name: &'static str, policy: &'static str, settings: Value) -> System {
 fn tiresias() -> System {
     let settings = json!({ "thresholds_gpu_s": [57_600.0], "consolidate_below": 0.0 });
     System {
-        is_rigid: true,
+        rigid_on: Some(1),
         ..system("Tiresias, tuned", "tiresias", settings)
     }
 }
 
-/// The jobs: the published lists, where they are, else the generator.
-fn workloads(
+/// The published lists 1 to 8 of a folder, where they are.
+pub(super) fn published_lists(
     effort: &Effort,
+    folder: &str,
     heterogeneous: bool,
-    lists: Range<usize>,
-    num_seeds: usize,
-) -> Result<Vec<Arc<Workload>>, Error> {
+) -> Result<Option<Vec<Arc<Workload>>>, Error> {
+    let paths = (1..9).map(|number| {
+        let data = effort.data.as_ref()?;
+        let path = data.join(folder).join(format!("workload-{number}.csv.gz"));
+        path.exists().then_some(path)
+    });
+    let Some(paths) = paths.collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
+    let most = effort.size(effort.num_seeds.unwrap_or(paths.len()), 1);
+    let read = paths.iter().take(most).map(|path| read(path, heterogeneous));
+    read.collect::<Result<_, Error>>().map(Some)
+}
+
+/// The jobs: the published lists, where they are, else the generator.
+fn workloads(effort: &Effort, heterogeneous: bool, num_seeds: usize) -> Result<Vec<Arc<Workload>>, Error> {
     let folder = if heterogeneous {
         "sia/workloads/philly"
     } else {
         "pollux/workloads"
     };
-    let paths = lists.map(|number| {
-        let data = effort.data.as_ref()?;
-        let path = data.join(folder).join(format!("workload-{number}.csv.gz"));
-        path.exists().then_some(path)
-    });
-    if let Some(paths) = paths.collect::<Option<Vec<_>>>() {
-        let most = effort.size(effort.num_seeds.unwrap_or(paths.len()), 1);
-        let read = paths.iter().take(most).map(|path| read(path, heterogeneous));
-        return read.collect();
+    if let Some(lists) = published_lists(effort, folder, heterogeneous)? {
+        return Ok(lists);
     }
     let config = PolluxConfig {
         num_jobs: effort.size(160, 12),
@@ -182,11 +188,8 @@ fn simulate(
     let mut runs: Vec<Run> = Vec::new();
     for system in systems {
         for workload in workloads {
-            let rigid = system
-                .is_rigid
-                .then(|| tuned(workload))
-                .transpose()?
-                .map(Arc::new);
+            let rigid = system.rigid_on.map(|on| tuned(workload, on)).transpose()?;
+            let rigid = rigid.map(Arc::new);
             let workload = rigid.as_ref().unwrap_or(workload);
             runs.push(Run::new(workload, &sim, system.policy).with(system.settings.clone()));
         }
@@ -239,7 +242,7 @@ fn distribution(name: &str, results: &[SimResult]) -> Series {
 }
 
 fn p1(effort: &Effort) -> Result<Reproduction, Error> {
-    let workloads = workloads(effort, false, 1..9, 8)?;
+    let workloads = workloads(effort, false, 8)?;
     // All 100 generations in every round, as published.
     let power = |power: f64| json!({ "fairness_power": power, "patience": null });
     let systems = [
@@ -299,12 +302,15 @@ fn three() -> Vec<System> {
     vec![
         system("Sia", "sia", Value::Null),
         system("Pollux", "pollux", json!({ "patience": null })),
-        system("Gavel, tuned", "gavel-las", Value::Null),
+        System {
+            rigid_on: Some(4),
+            ..system("Gavel, tuned", "gavel-las", Value::Null)
+        },
     ]
 }
 
 fn s1(effort: &Effort) -> Result<Reproduction, Error> {
-    let workloads = workloads(effort, true, 1..9, 5)?;
+    let workloads = workloads(effort, true, 5)?;
     let systems = three();
     let results = simulate("S1", effort, &workloads, &systems, Overheads::SiaModel)?;
     let mut figures = Vec::new();
@@ -392,7 +398,7 @@ fn fairness(workload: &Workload, result: &SimResult) -> Vec<f64> {
 }
 
 fn s2(effort: &Effort) -> Result<Reproduction, Error> {
-    let workloads = workloads(effort, true, 1..9, 5)?;
+    let workloads = workloads(effort, true, 5)?;
     let systems = three();
     let results = simulate("S2", effort, &workloads, &systems, Overheads::SiaModel)?;
     let worst: Vec<Vec<f64>> = results

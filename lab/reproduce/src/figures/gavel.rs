@@ -84,8 +84,8 @@ fn single(effort: &Effort, jobs_per_hour: f64, seed: Seed) -> Result<Arc<Workloa
 
 /// Jobs of a run, and those whose JCT counts: others come while they run, as in the paper, which counts jobs 4,000 to 5,000
 /// of an endless stream.
-const NUM_JOBS: usize = 3500;
-const MEASURED: std::ops::Range<usize> = 1500..2500;
+const NUM_JOBS: usize = 5500;
+const MEASURED: std::ops::Range<usize> = 4000..5000;
 
 /// Mean JCT over seeds, h, for each policy and load. `[policy][load][seed]`
 fn jcts_h(
@@ -350,9 +350,11 @@ fn makespan(effort: &Effort) -> Result<Reproduction, Error> {
             workloads.collect::<Result<Vec<_>, Error>>()?
         }
     };
+    // What was published is Gandiva as Gavel's authors run it; the system of its own paper is for the record.
     let policies = [
         "gavel-makespan",
         "gavel-makespan-packed",
+        "gavel-gandiva",
         "gandiva",
         "gavel-fifo",
         "fifo",
@@ -374,7 +376,7 @@ fn makespan(effort: &Effort) -> Result<Reproduction, Error> {
         })
         .collect();
     let mut reproduction = Reproduction::default();
-    let absolute = [Some(17.6), None, Some(22.1), None, None];
+    let absolute = [Some(17.6), None, Some(22.1), None, None, None];
     for ((policy, makespans_h), value) in policies.iter().zip(&makespans_h).zip(absolute) {
         let target = match value {
             Some(value) if is_published => Target::Within { value, part: 0.15 },

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pleach_env::failures::OutcomeModel;
 use pleach_env::workload::generate::{GeneratorConfig, ProfileConfig, generate};
+use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::workload::{Outcome, Workload};
 use pleach_env::{Seed, SimConfig, SimResult};
 use serde_json::json;
@@ -49,6 +50,20 @@ fn workloads(effort: &Effort, num_nodes: u32, seeds: &[Seed]) -> Result<Vec<Arc<
     drawn.collect()
 }
 
+/// The study's own list on its own cluster, where the folder is at hand.
+fn published(effort: &Effort) -> Result<Option<Arc<Workload>>, Error> {
+    let path = effort.data.as_ref();
+    let path = path.map(|folder| folder.join("traces/philly/philly_jobs_joined.csv.gz"));
+    let Some(path) = path.filter(|path| path.is_file()) else {
+        return Ok(None);
+    };
+    let options = ImportOptions {
+        max_jobs: effort.smoke.then_some(300),
+        ..ImportOptions::default()
+    };
+    Ok(Some(Arc::new(import(&path, &options)?.0)))
+}
+
 /// What Philly offered, over its capacity.
 const PHILLY_LOAD: f64 = 0.64;
 
@@ -92,7 +107,10 @@ fn waits(effort: &Effort) -> Result<Reproduction, Error> {
         record_occupancy: true,
         ..SimConfig::default()
     };
-    let drawn = workloads(effort, 352, &seeds)?;
+    let drawn = match published(effort)? {
+        Some(list) => vec![list],
+        None => workloads(effort, 352, &seeds)?,
+    };
     let run = |workload| Run::new(workload, &sim, "philly").with(json!({ "emptiest_first": true }));
     let runs: Vec<Run> = drawn.iter().map(run).collect();
     let results = run_all("L1", &effort.watcher, &runs)?;

@@ -9,6 +9,7 @@ use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors};
 use pleach_scheduler::physics::interference::{PairEntry, gavel_v100_pairs};
 
+use super::elastic::{published_lists, tuned};
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, plot, run_all};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::stats::mean;
@@ -57,6 +58,19 @@ fn workload(num_jobs: usize, factor: Option<f64>, seed: Seed) -> Result<Arc<Work
         None => measured(&mut workload),
     }
     Ok(Arc::new(workload))
+}
+
+/// The published lists of 240 jobs in 8 h with gangs and batches as users had tuned them, where their folder is at hand.
+fn published(effort: &Effort) -> Result<Option<Vec<Arc<Workload>>>, Error> {
+    let Some(lists) = published_lists(effort, "pollux/workloads-1.5", false)? else {
+        return Ok(None);
+    };
+    let rigid = lists.iter().map(|list| {
+        let mut rigid = tuned(list, 4)?;
+        measured(&mut rigid);
+        Ok(Arc::new(rigid))
+    });
+    rigid.collect::<Result<_, Error>>().map(Some)
 }
 
 /// Every pair of classes runs as fast as Gavel measured the models of their kind.
@@ -161,11 +175,15 @@ fn w1(effort: &Effort) -> Result<Reproduction, Error> {
     let mut reproduction = Reproduction::default();
 
     // The published comparison, and longer lists.
+    let published = published(effort)?;
     let others = ["tiresias", "sjf-ffs", "sjf", "gandiva", "indolent", "muri"];
     let sizes = effort.size(vec![240, 480, 720], vec![40]);
     let mut groups = Vec::new();
     for size in &sizes {
-        let workloads = drawn(*size, None)?;
+        let workloads = match (size, &published) {
+            (240, Some(lists)) => lists.clone(),
+            _ => drawn(*size, None)?,
+        };
         groups.extend(
             ["sjf-bsbf"]
                 .iter()

@@ -11,6 +11,8 @@ use pleach_scheduler::cluster::{Cluster, Submission};
 use pleach_scheduler::physics::sensitivity::{SYNERGY_MODELS, Share};
 use pleach_scheduler::{ActionKind, ClassId, Estimate, GpuTypeId, Provenance, TenantId};
 
+use serde_json::json;
+
 use super::figure::show;
 use super::runs::{avg_jct_s, run_all};
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, plot};
@@ -78,7 +80,8 @@ fn runs(config: &SynergyConfig, seeds: &[Seed], policies: &[&'static str]) -> Re
             *seed,
         )?;
         let workload = Arc::new(drawn);
-        let of = |policy: &&'static str| Run::new(&workload, &free_moves(), policy);
+        let as_released = json!({ "largest_first": false, "stay": false });
+        let of = |policy: &&'static str| Run::new(&workload, &free_moves(), policy).with(as_released.clone());
         runs.extend(policies.iter().map(of));
     }
     Ok(runs)

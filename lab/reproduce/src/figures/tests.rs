@@ -119,3 +119,39 @@ fn above_capacity_no_figure_of_esg_is_held_to_a_published_one() {
         .filter(|figure| figure.target == Target::Between { low: 1.61, high: 1.8 });
     assert_eq!(published.count(), 12, "four rivals in three settings");
 }
+
+/// The verdicts of the table of figures, of those lines of work whose page is of training: one for each part of the last column.
+fn verdicts(page: &str) -> Vec<String> {
+    let rows = page.lines().filter(|line| line.starts_with("| "));
+    let mut is_training = false;
+    let mut verdicts = Vec::new();
+    for row in rows.skip_while(|row| !row.starts_with("| id | what |")).skip(2) {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        if cells[0] == "id" {
+            break;
+        }
+        if !cells[0].is_empty() {
+            is_training = cells[0].contains("](reproductions/");
+        }
+        if is_training {
+            let last = cells[cells.len() - 1].split(';');
+            verdicts.extend(last.map(|verdict| verdict.trim().to_string()));
+        }
+    }
+    verdicts
+}
+
+#[test]
+fn the_page_counts_the_figures_of_training_as_its_table_has_them() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../notes/reproductions.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let verdicts = verdicts(&page);
+    let count = |word: &str| verdicts.iter().filter(|verdict| verdict.contains(word)).count();
+    let [hold, missed, record] = ["hold", "missed", "for the record"].map(count);
+    assert_eq!(hold + missed + record, verdicts.len(), "{verdicts:?}");
+    let said = format!(
+        "**{hold} of {} figures of training hold**, {missed} are missed, {record} more are for the record",
+        hold + missed
+    );
+    assert!(page.contains(&said), "the page does not say: {said}");
+}

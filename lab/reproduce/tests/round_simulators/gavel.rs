@@ -84,7 +84,7 @@ pub(super) fn pair_speeds(gavel: &Path, workload: &Workload) -> PairSpeeds {
 }
 
 /// The same as the cluster takes it: speed beside each other over speed alone. Gains from sharing are not for the cluster.
-fn pair_entries(workload: &Workload, pairs: &PairSpeeds) -> Vec<PairEntry> {
+pub(super) fn pair_entries(workload: &Workload, pairs: &PairSpeeds) -> Vec<PairEntry> {
     let entry = |(kind, victim, neighbour): (GpuTypeId, ClassId, ClassId), steps_per_s: f64| {
         let class = |id: ClassId| &workload.classes[id.index()];
         PairEntry {

@@ -8,5 +8,6 @@ mod blox;
 mod gavel;
 mod gavel_objectives;
 mod gavel_targets;
+mod planners;
 mod recorded;
 mod synergy;

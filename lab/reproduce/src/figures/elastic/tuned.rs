@@ -7,28 +7,28 @@ use pleach_scheduler::physics::goodput::Elastic;
 
 use pleach_experiments::error::Error;
 
-/// Batch of each application in samples, for small gangs and from so many GPUs on.
+/// Batch of each application in samples, from so many GPUs on.
 ///
 /// # Source
-/// The eight published lists of Pollux's artefact, in which it follows from application and gang.
-const BATCHES: [(&str, u32, [u32; 2]); 6] = [
-    ("bert", 1, [384, 384]),
-    ("cifar10", 12, [2048, 4096]),
-    ("deepspeech2", 12, [320, 640]),
-    ("imagenet", 32, [3200, 6400]),
-    ("ncf", 1, [32_768, 32_768]),
-    ("yolov3", 1, [64, 64]),
+/// The published lists of the artefacts of Pollux and Sia, in which it follows from application and gang.
+const BATCHES: [(&str, &[(u32, u32)]); 6] = [
+    ("bert", &[(1, 384)]),
+    ("cifar10", &[(1, 2048), (12, 4096)]),
+    ("deepspeech2", &[(1, 320), (12, 640)]),
+    ("imagenet", &[(1, 1600), (12, 3200), (32, 6400)]),
+    ("ncf", &[(1, 32_768)]),
+    ("yolov3", &[(1, 64)]),
 ];
 
 /// Points of a training at which the noise scale is taken.
 const NUM_POINTS: u32 = 100;
 
-/// How long a training takes at a batch on GPUs of as many nodes, s.
+/// How long a training takes at a batch, s. A gang is on so many GPUs of so many nodes.
 ///
 /// # Source
 /// Samples on a GPU and gradient steps as the released simulator splits a fixed batch (`simulator.py`, `update_local_bsz`): one GPU
 /// accumulates at least once.
-fn run_time_s(profile: &Elastic, iterations: f64, num_gpus: u32, batch: u32) -> f64 {
+fn run_time_s(profile: &Elastic, iterations: f64, (num_gpus, num_nodes): (u32, u32), batch: u32) -> f64 {
     let on_each = batch.div_ceil(num_gpus);
     let mut accumulation = on_each.div_ceil(profile.max_local_batch) - 1;
     if num_gpus == 1 && batch > profile.initial_batch {
@@ -38,7 +38,7 @@ fn run_time_s(profile: &Elastic, iterations: f64, num_gpus: u32, batch: u32) -> 
     let total = local * num_gpus * (accumulation + 1);
     let seconds = profile
         .time
-        .iteration_s(num_gpus, num_gpus, f64::from(local), accumulation);
+        .iteration_s(num_gpus, num_nodes, f64::from(local), accumulation);
     let samples = iterations * f64::from(profile.initial_batch) / f64::from(NUM_POINTS);
     let of_point = |point: u32| {
         let noise = profile.noise((f64::from(point) + 0.5) / f64::from(NUM_POINTS));
@@ -47,9 +47,9 @@ fn run_time_s(profile: &Elastic, iterations: f64, num_gpus: u32, batch: u32) -> 
     (0..NUM_POINTS).map(of_point).sum()
 }
 
-/// The same list with gangs and batches that stay. A gang runs as one that is spread GPU by GPU over the emptiest nodes, as the
-/// released baseline places it.
-pub(super) fn tuned(list: &Workload) -> Result<Workload, Error> {
+/// The same list with gangs and batches that stay. A gang runs as one on nodes with so many of its GPUs each: 1 as Pollux's baseline
+/// spreads it.
+pub(in super::super) fn tuned(list: &Workload, gpus_per_node: u32) -> Result<Workload, Error> {
     let mut rigid = list.clone();
     rigid.classes.clear();
     for job in &mut rigid.jobs {
@@ -58,15 +58,15 @@ pub(super) fn tuned(list: &Workload) -> Result<Workload, Error> {
             .iter()
             .find(|application| application.name == class.name);
         let batch = BATCHES.iter().find(|(name, ..)| *name == class.name);
-        let (Some(application), Some((_, from, [small, large]))) = (found, batch) else {
+        let batch = batch.and_then(|(_, sizes)| sizes.iter().rfind(|(from, _)| *from <= job.num_gpus));
+        let (Some(application), Some((_, batch))) = (found, batch) else {
             return Err(Error::Failed(format!("{} has no tuned batch", class.name)));
         };
-        let batch = if job.num_gpus < *from { *small } else { *large };
         job.run_time_s = run_time_s(
             &application.profile()?,
             application.iterations,
-            job.num_gpus,
-            batch,
+            (job.num_gpus, job.num_gpus.div_ceil(gpus_per_node)),
+            *batch,
         );
         let own = ModelClass {
             elastic: None,
@@ -104,7 +104,7 @@ mod tests {
                 let batch = profile.initial_batch;
                 let local = batch / num_gpus;
                 let seconds = profile.time.iteration_s(num_gpus, num_gpus, f64::from(local), 0);
-                let whole_s = run_time_s(&profile, application.iterations, num_gpus, batch);
+                let whole_s = run_time_s(&profile, application.iterations, (num_gpus, num_gpus), batch);
                 assert!(
                     (whole_s / (seconds * application.iterations) - 1.0).abs() < 1e-9,
                     "{}",
@@ -125,7 +125,7 @@ mod tests {
         };
         let seconds = bert.time.iteration_s(6, 6, 11.0, 5);
         let expected_s = 1000.0 * 12.0 / 396.0 * seconds;
-        assert!((run_time_s(&noise_ends, 1000.0, 6, 384) / expected_s - 1.0).abs() < 1e-6);
+        assert!((run_time_s(&noise_ends, 1000.0, (6, 6), 384) / expected_s - 1.0).abs() < 1e-6);
     }
 
     /// Mean JCT of Tiresias on the eight published lists, s.
@@ -145,7 +145,7 @@ mod tests {
             let Some(path) = pleach_tests::data(&file) else {
                 return;
             };
-            let list = tuned(&super::super::read(&path, false).unwrap()).unwrap();
+            let list = tuned(&super::super::read(&path, false).unwrap(), 1).unwrap();
             let System { policy, settings, .. } = tiresias();
             let mut planner = pleach_baselines::make(policy, &settings).unwrap();
             let result = simulate_planner(&list, &sim, planner.as_mut()).unwrap();

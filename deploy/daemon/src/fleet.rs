@@ -11,29 +11,31 @@ mod offer;
 mod placed;
 mod sizes;
 mod stand_ins;
+mod types;
 
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{NodeState, Slice};
-use pleach_scheduler::cluster_spec::{GpuTypeSpec, NodeGroup, TenantSpec};
 use pleach_scheduler::record::{JobRecord, RunRecord};
 use pleach_scheduler::{
-    ActionKind, ActionSet, Capabilities, ClassId, Cluster, ClusterSpec, JobId, ModelClass, NodeId, Resources,
-    Submission, TenantId, Time,
+    ActionKind, ActionSet, Capabilities, ClassId, Cluster, JobId, NodeId, Resources, Submission, TenantId,
+    Time,
 };
 
 pub use self::classes::Fleet;
 pub use self::hosts::closed_to;
 
 use self::hosts::Hosts;
-use self::offer::{Inputs, Kind, Offer, named, offers};
+use self::offer::{Inputs, Offer, named, offers};
 use self::sizes::Sizes;
 pub(crate) use self::sizes::tasks_of;
+pub(crate) use self::types::{ANY, whole, whole_nodes};
+use self::types::{classes, emptied, masks, masks_of, names, spec};
 use crate::config::RoundSettings;
 use crate::error::Error;
 use crate::exclusions::Exclusions;
 use crate::memory::Memory;
-use crate::snapshot::{Allowance, JobSeen, NodeSeen, Phase, SharedNode, Site, Snapshot};
+use crate::snapshot::{Allowance, JobSeen, NodeSeen, Phase, Snapshot};
 
 /// What the cluster can do, by the settings.
 #[must_use]
@@ -238,50 +240,6 @@ pub fn empty(snapshot: &Snapshot, settings: &RoundSettings) -> Result<Option<Fle
     build(&emptied(snapshot), &Memory::default(), settings, true)
 }
 
-fn emptied(snapshot: &Snapshot) -> Snapshot {
-    let mut nodes = snapshot.nodes.clone();
-    for node in &mut nodes {
-        (node.num_gpus_used, node.state, node.host) = (0, NodeState::Up, None);
-        node.shared = node.shared.map(|_| SharedNode::default());
-    }
-    Snapshot {
-        nodes,
-        jobs: Vec::new(),
-        site: Site {
-            racks: snapshot.site.racks.clone(),
-            ..Site::default()
-        },
-        ..*snapshot
-    }
-}
-
-/// The whole cluster of a snapshot as a simulator would have it, whoever holds what, and the speed of each of its GPU types.
-pub(crate) fn whole(snapshot: &Snapshot, settings: &RoundSettings) -> (ClusterSpec, Vec<f64>) {
-    let empty = emptied(snapshot);
-    let (offers, kinds) = offers(&empty);
-    let speed = |kind: &Kind<'_>| settings.gpu_types.get(kind.0).map_or(1.0, |gpu| gpu.speed);
-    (
-        spec((&offers, &kinds), &empty.site.racks, settings),
-        kinds.iter().map(speed).collect(),
-    )
-}
-
-/// Names of the nodes of [`whole`], in its order.
-pub(crate) fn whole_nodes(snapshot: &Snapshot) -> Vec<String> {
-    let empty = emptied(snapshot);
-    offers(&empty)
-        .0
-        .iter()
-        .map(|offer| offer.seen.name.clone())
-        .collect()
-}
-
-/// Whether a job may run on a GPU type by its own word.
-fn names(job: &JobSeen, kind: &str) -> bool {
-    job.gpu_type.as_deref().is_none_or(|asked| asked == kind)
-        && (job.gpu_types.is_empty() || job.gpu_types.iter().any(|asked| asked == kind))
-}
-
 /// Why a job gets no place even where all GPUs of these nodes are free, as what "it" does; none where it may get one, and where no
 /// node is of a type that it asks for.
 #[must_use]
@@ -319,114 +277,6 @@ pub fn never_fits<'a>(job: &JobSeen, nodes: impl IntoIterator<Item = &'a NodeSee
             format!("asks for {each} GPUs on each of {num} nodes, and {parts} that it may have have so many")
         }
     })
-}
-
-/// The GPU types of which the nodes hold a job, as a mask; 0: none, now.
-fn masks_of(job: &JobSeen, kinds: &[Kind<'_>], sizes: &[Sizes]) -> u64 {
-    let mut mask = 0;
-    for (at, ((kind, is_shared), sizes)) in kinds.iter().zip(sizes).enumerate().take(64) {
-        let is_for_it = *is_shared == job.share.is_some();
-        mask |= u64::from(names(job, kind) && is_for_it && (job.is_placed() || sizes.hold(job))) << at;
-    }
-    mask
-}
-
-/// The different masks, all types first: one model class for each. Where GPUs are given in shares, those of shares and of whole
-/// GPUs are always among them: what policies are told of a job must not hang on who else waits.
-fn masks(snapshot: &Snapshot, kinds: &[Kind<'_>], sizes: &[Sizes]) -> Vec<u64> {
-    let all = u64::MAX >> (64 - kinds.len().clamp(1, 64));
-    let bits = kinds.iter().take(64).enumerate();
-    let shared = bits.fold(0, |mask, (at, (_, is_shared))| mask | u64::from(*is_shared) << at);
-    let jobs = snapshot.jobs.iter();
-    let jobs = jobs.filter(|job| !matches!(job.phase, Phase::Foreign { .. }));
-    let mut masks: Vec<u64> = jobs.map(|job| masks_of(job, kinds, sizes)).collect();
-    if shared != 0 {
-        masks.extend([shared, all & !shared]);
-    }
-    masks.retain(|mask| *mask != 0 && *mask != all);
-    masks.sort_unstable();
-    masks.dedup();
-    masks.insert(0, all);
-    masks
-}
-
-fn classes(masks: &[u64], kinds: &[Kind<'_>], settings: &RoundSettings) -> Vec<ModelClass> {
-    let speed = |kind: &str| settings.gpu_types.get(kind).map_or(1.0, |gpu| gpu.speed);
-    let class = |mask: &u64| ModelClass {
-        name: format!("types-{mask:x}"),
-        checkpoint_interval_s: settings.checkpoint_interval_s,
-        speed: kinds
-            .iter()
-            .enumerate()
-            .map(|(at, (kind, _))| if mask >> at & 1 == 1 { speed(kind) } else { 0.0 })
-            .collect(),
-        ..ModelClass::default()
-    };
-    masks.iter().map(class).collect()
-}
-
-fn spec(
-    (offers, kinds): (&[Offer<'_>], &[Kind<'_>]),
-    racks: &BTreeMap<String, String>,
-    settings: &RoundSettings,
-) -> ClusterSpec {
-    let mut node_groups: Vec<NodeGroup> = Vec::new();
-    // A rack spans no two groups.
-    let mut rack: Option<&String> = None;
-    for offer in offers {
-        let gpu_type = named(kinds[offer.kind]);
-        let (cpu_cores, memory_gib) = hosts::capacity(offer.seen, offer.num_gpus);
-        let is_alike = |last: &NodeGroup| {
-            last.gpu_type == gpu_type
-                && last.gpus_per_node == offer.num_gpus
-                && (last.cpu_cores, last.memory_gib) == (cpu_cores, memory_gib)
-        };
-        let last_rack = std::mem::replace(&mut rack, racks.get(&offer.seen.name));
-        match node_groups.last_mut() {
-            Some(last) if is_alike(last) && rack == last_rack => last.count += 1,
-            _ => node_groups.push(NodeGroup {
-                count: 1,
-                cpu_cores,
-                memory_gib,
-                gpus_per_node: offer.num_gpus,
-                gpu_type,
-                nodes_per_rack: settings.nodes_per_rack,
-                ..NodeGroup::default()
-            }),
-        }
-    }
-    let capacity: u32 = offers.iter().map(|offer| offer.num_gpus).sum();
-    let owned: u32 = settings
-        .tenants
-        .values()
-        .fold(0, |sum, quota| sum.saturating_add(*quota));
-    // Where others hold a part of the cluster, each quota shrinks alike.
-    let quota = |gpus: u32| (u64::from(gpus) * u64::from(capacity) / u64::from(owned.max(capacity))) as u32;
-    let mut tenants: Vec<TenantSpec> = settings
-        .tenants
-        .iter()
-        .map(|(name, gpus)| TenantSpec {
-            name: name.clone(),
-            quota_gpus: quota(*gpus),
-        })
-        .collect();
-    tenants.push(TenantSpec {
-        name: "*".into(),
-        quota_gpus: capacity - tenants.iter().map(|tenant| tenant.quota_gpus).sum::<u32>(),
-    });
-    ClusterSpec {
-        gpu_types: kinds
-            .iter()
-            .map(|kind| GpuTypeSpec {
-                name: named(*kind),
-                memory_gib: settings.gpu_types.get(kind.0).map_or(32.0, |gpu| gpu.memory_gib),
-                mig: None,
-            })
-            .collect(),
-        node_groups,
-        tenants,
-        ..ClusterSpec::default()
-    }
 }
 
 fn record(

@@ -94,13 +94,13 @@ END
   fi
 }
 
-# What an image of the controller holds, without an engine for images: the program, the libraries that it loads, an account.
+# What an image of the controller holds, without an engine for images: it, the forecaster, the libraries that they load, an account.
 make_root() {
-  [ -x "$release/pleach-kubernetes" ] || { not_made 'root: the part programs comes before it'; return; }
+  [ -x "$release/pleach-kubernetes" ] && [ -x "$release/pleach" ] || { not_made 'root: the part programs comes before it'; return; }
   local folder=$work/root library
   mkdir -p "$folder/usr/local/bin" "$folder/etc" "$folder/tmp"
-  install -m 755 "$release/pleach-kubernetes" "$folder/usr/local/bin"
-  ldd "$release/pleach-kubernetes" | grep -o '/[^ ]*' | while read -r library; do
+  install -m 755 "$release"/pleach{,-kubernetes} "$folder/usr/local/bin"
+  ldd "$release"/pleach{,-kubernetes} | grep -o '/[^ ]*' | while read -r library; do
     mkdir -p "$folder$(dirname "$library")" && cp -L "$library" "$folder$library"
   done
   printf 'root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n' >"$folder/etc/passwd"
@@ -108,8 +108,10 @@ make_root() {
   # With an engine: podman import --change 'USER 65532:65532' --change 'ENTRYPOINT ["/usr/local/bin/pleach-kubernetes"]' ...-root.tar.gz
   mkdir "$work/root-unpacked" && tar -xzf "$out/pleach-kubernetes-$version-$architecture-root.tar.gz" -C "$work/root-unpacked"
   if [ "$(id -u)" = 0 ]; then
-    chroot --userspec=65532:65532 "$work/root-unpacked" /usr/local/bin/pleach-kubernetes --version | grep -qF "$version"
-    ok "root: $(du -h "$out/pleach-kubernetes-$version-$architecture-root.tar.gz" | cut -f1), answers as uid 65532 with nothing else there"
+    for program in pleach pleach-kubernetes; do
+      chroot --userspec=65532:65532 "$work/root-unpacked" "/usr/local/bin/$program" --version | grep -qF "$version"
+    done
+    ok "root: $(du -h "$out/pleach-kubernetes-$version-$architecture-root.tar.gz" | cut -f1), both answer as uid 65532 with nothing else there"
   else
     untested 'root: only root changes the root'
   fi

@@ -4,7 +4,7 @@
 //! A job that still waits is known to wait at least as long as it has: it counts as censored, at its age.
 
 use pleach_scheduler::portable_math::{exp, ln};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::boost::{Boosted, quantile_of};
 use crate::case::{Bare, SHORT_S};
@@ -32,7 +32,7 @@ const WIDEST: f64 = 4.0;
 const AS_THEY_ARE: Quantiles = [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0];
 
 /// What answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// Quantiles of past waits of jobs of the size.

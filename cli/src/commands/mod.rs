@@ -23,6 +23,7 @@ pub mod twin;
 pub mod verify;
 pub mod watch;
 pub mod when;
+mod when_served;
 pub mod workload;
 mod world;
 

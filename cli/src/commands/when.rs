@@ -11,7 +11,7 @@ use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::day::DAY_S;
 use pleach_experiments::when::{Kept, asked, hindcast, hindcast_page, list_of, page, recorded, starts, when};
 
-use crate::commands::Context;
+use crate::commands::{Context, when_served};
 use crate::flags::WhenArgs;
 use crate::progress::bars;
 
@@ -20,6 +20,9 @@ use crate::progress::bars;
 /// # Errors
 /// Files that cannot be used, a job that the cluster cannot hold, a simulation that fails.
 pub fn run(args: &WhenArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    if args.list.starts_with(when_served::SCHEME) {
+        return when_served::run(args, context);
+    }
     if let Some(path) = &args.answers {
         return answers(args, path, context);
     }

@@ -22,7 +22,8 @@ Examples:
 
 A list that does not say when its jobs began is played under the policy first.")]
 pub struct WhenArgs {
-    /// A site's site.toml, or a list: a file with jobs or the name of a workload
+    /// A site's site.toml, or a list: a file with jobs or the name of a workload; or http://HOST:PORT, a daemon's metrics, for --job,
+    /// or --gpus and --time
     #[arg(value_name = "LIST")]
     pub list: String,
     /// GPUs of the job

@@ -23,6 +23,7 @@ pub mod site;
 mod speed;
 mod sweeps;
 mod trees;
+mod when;
 mod workloads;
 
 use std::fs;

@@ -8,7 +8,6 @@
 //! # What is deliberately not here
 //! Jobs that had not ended with the log, that never were seen running, that are left to the batch system, or that were stopped for
 //! others and are not there under their id again, as pods that are made anew: they are counted.
-//! GPU types that jobs asked for: every job of the list may run on any; these are counted too.
 
 mod present;
 mod rows;
@@ -82,7 +81,7 @@ pub struct Capture {
 #[derive(Serialize)]
 struct Sidecar<'a> {
     name: &'a str,
-    classes: [ModelClass; 1],
+    classes: Vec<ModelClass>,
     cluster: ClusterSpec,
 }
 
@@ -98,7 +97,6 @@ impl Capture {
             num_unrun: 0,
             num_stopped: 0,
             foreign: BTreeSet::new(),
-            num_typed: 0,
             policy: String::new(),
             last: (i64::MIN, 0),
         }
@@ -227,7 +225,6 @@ impl Capture {
             return;
         };
         let held_s = (now_s - start_s).max(1) as f64;
-        self.num_typed += usize::from(live.seen.gpu_type.is_some() || !live.seen.gpu_types.is_empty());
         let is_seen = !live.seen.nodes.is_empty() && (live.run.is_some() || live.released_to.is_empty());
         live.pieces.push(Piece {
             from_s: start_s,
@@ -268,9 +265,6 @@ impl Capture {
             ));
         };
         self.ended.sort_by_key(|ended| ended.seen.arrival());
-        let sidecar = self
-            .sidecar(&name, &widest, Seen::default())
-            .map_err(|error| refuse(&error))?;
         if path.exists() {
             return Err(refuse("it is there already; give another name"));
         }
@@ -280,15 +274,17 @@ impl Capture {
                 reason: format!("the schedule needs a name that is not there yet and ends in {ENDINGS}"),
             });
         }
-        // The list comes last: where it is, its cluster is.
-        put(Path::new(&format!("{name}.cluster.toml")), &sidecar)?;
         let rows = self.ended.iter().map(|ended| Row {
             seen: &ended.seen,
             run_time_s: ended.run_time_s,
             observed: None,
         });
         let all: Vec<Row<'_>> = rows.collect();
-        let text = rows::text(&all, &widest.nodes, &self.settings.tenants, self.first_s());
+        let ([sidecar, text], num_too_large) = self
+            .texts((&name, Seen::default()), &widest, &all, self.first_s())
+            .map_err(|error| refuse(&error))?;
+        // The list comes last: where it is, its cluster is.
+        put(Path::new(&format!("{name}.cluster.toml")), &sidecar)?;
         put(path, &text)?;
         let schedule = match schedule {
             Some(place) => self.write_schedule(place, path, &fleet::whole_nodes(&widest))?,
@@ -298,14 +294,17 @@ impl Capture {
             0 => String::new(),
             num => format!(", {num} stopped and made anew under another id"),
         };
+        let too_large = match num_too_large {
+            0 => String::new(),
+            num => format!(", {num} larger than the cluster"),
+        };
         Ok(format!(
-            "{} jobs that ended; left out: {} that had not, {} never seen running, {} given over to the batch system{stopped}\n\
-             {} of them asked for a GPU type, which the list does not say{schedule}",
-            self.ended.len(),
+            "{} jobs that ended; left out: {} that had not, {} never seen running, {} given over to the batch system{stopped}{too_large}\
+             {schedule}",
+            self.ended.len() - num_too_large,
             self.live.len(),
             self.num_unrun,
             self.foreign.len(),
-            self.num_typed
         ))
     }
 
@@ -340,20 +339,29 @@ impl Capture {
         submissions.min().unwrap_or(0)
     }
 
-    /// The cluster of the list as a text.
-    fn sidecar(&self, name: &str, widest: &Snapshot, seen: Seen) -> Result<String, String> {
-        let (cluster, speed) = fleet::whole(widest, &self.settings);
+    /// The cluster of a list and the list as texts, and how many rows it leaves out, for which the cluster is too small.
+    fn texts(
+        &self,
+        (name, seen): (&str, Seen),
+        widest: &Snapshot,
+        rows: &[Row<'_>],
+        first_s: i64,
+    ) -> Result<([String; 2], usize), String> {
+        let jobs: Vec<&JobSeen> = rows.iter().map(|row| row.seen).collect();
+        let (cluster, classes, class_of) = fleet::whole(widest, &jobs, &self.settings);
+        let named = rows.iter().zip(&class_of);
+        let named: Vec<(&Row<'_>, &str)> = named
+            .filter_map(|(row, class)| Some((row, classes[(*class)?].name.as_str())))
+            .collect();
+        let num_left = rows.len() - named.len();
+        let text = rows::text(&named, &widest.nodes, &self.settings.tenants, first_s);
         let name = Path::new(name).file_name().and_then(|name| name.to_str());
-        let sidecar = Sidecar {
+        let sidecar = toml::to_string_pretty(&Sidecar {
             name: name.unwrap_or("log"),
-            classes: [ModelClass {
-                name: "any".into(),
-                speed,
-                ..ModelClass::default()
-            }],
+            classes,
             cluster: ClusterSpec { seen, ..cluster },
-        };
-        toml::to_string_pretty(&sidecar).map_err(|error| error.to_string())
+        });
+        Ok(([sidecar.map_err(|error| error.to_string())?, text], num_left))
     }
 }
 

@@ -11,29 +11,31 @@ mod offer;
 mod placed;
 mod sizes;
 mod stand_ins;
+mod types;
 
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{NodeState, Slice};
-use pleach_scheduler::cluster_spec::{GpuTypeSpec, NodeGroup, TenantSpec};
 use pleach_scheduler::record::{JobRecord, RunRecord};
 use pleach_scheduler::{
-    ActionKind, ActionSet, Capabilities, ClassId, Cluster, ClusterSpec, JobId, ModelClass, NodeId, Resources,
-    Submission, TenantId, Time,
+    ActionKind, ActionSet, Capabilities, ClassId, Cluster, JobId, NodeId, Resources, Submission, TenantId,
+    Time,
 };
 
 pub use self::classes::Fleet;
 pub use self::hosts::closed_to;
 
 use self::hosts::Hosts;
-use self::offer::{Inputs, Kind, Offer, named, offers};
+use self::offer::{Inputs, Offer, named, offers};
 use self::sizes::Sizes;
 pub(crate) use self::sizes::tasks_of;
+pub(crate) use self::types::{ANY, whole, whole_nodes};
+use self::types::{classes, emptied, masks, masks_of, names, spec};
 use crate::config::RoundSettings;
 use crate::error::Error;
 use crate::exclusions::Exclusions;
 use crate::memory::Memory;
-use crate::snapshot::{Allowance, JobSeen, NodeSeen, Phase, SharedNode, Site, Snapshot};
+use crate::snapshot::{Allowance, JobSeen, NodeSeen, Phase, Snapshot};
 
 /// What the cluster can do, by the settings.
 #[must_use]

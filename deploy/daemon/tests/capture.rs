@@ -246,6 +246,46 @@ fn a_log_as_it_stands_has_what_runs_and_what_waits_and_is_written_over_and_over(
 }
 
 #[test]
+fn jobs_run_on_the_gpu_types_that_they_ask_for_and_on_any_where_no_node_of_those_holds_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rounds = rounds();
+    let asks = |number, gpu_type: &str| JobSeen {
+        gpu_type: Some(gpu_type.into()),
+        ..job(number, 100, None, "")
+    };
+    let of_two = JobSeen {
+        gpu_types: vec!["slow".into(), "fast".into()],
+        ..job(9, 100, None, "")
+    };
+    let too_large = JobSeen {
+        num_nodes: 2,
+        gpus_per_node: 4,
+        ..asks(10, "fast")
+    };
+    let new = [
+        asks(7, "slow"),
+        asks(8, "fast"),
+        of_two,
+        too_large,
+        asks(11, "gone"),
+    ];
+    rounds[5].snapshot.jobs.extend(new);
+    let mut capture = Capture::new(settings(false));
+    rounds.iter().for_each(|record| capture.read(record));
+    let path = folder.path().join("queue.csv");
+    capture.write_present(&path, EPOCH_S + 160).unwrap();
+    let list = Workload::read(&path).unwrap();
+    let of = |id: &str| {
+        let job = list.jobs.iter().find(|job| job.id == id).unwrap();
+        list.classes[usize::from(job.class)].speed.clone()
+    };
+    assert_eq!(["7", "8"].map(of), [[1.0, 0.0], [0.0, 2.0]]);
+    assert_eq!(["1", "9", "11"].map(of), [[1.0, 2.0]; 3]);
+    // A list with a job for which its cluster is too small could not be read.
+    assert!(list.jobs.iter().all(|job| job.id != "10"));
+}
+
+#[test]
 fn the_record_of_a_log_is_a_possible_schedule_of_its_list() {
     for (name, keeps) in [("lost", false), ("kept", true)] {
         let folder = tempfile::tempdir().unwrap();

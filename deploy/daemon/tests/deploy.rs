@@ -20,6 +20,11 @@ fn file(name: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
+/// What a unit says behind a key.
+fn key<'a>(unit: &'a str, key: &str) -> &'a str {
+    unit.lines().find_map(|line| line.strip_prefix(key)).unwrap()
+}
+
 /// Names of samples in a text of metrics.
 fn samples(text: &str) -> BTreeSet<String> {
     let lines = text.lines().filter(|line| line.starts_with("pleach_"));
@@ -86,13 +91,11 @@ fn the_dashboard_asks_for_what_the_programs_tell_and_for_all_of_it() {
 
 #[test]
 fn the_unit_starts_the_program_with_flags_that_it_has() {
-    let unit = file("pleach-scheduler.service");
-    let line = unit
-        .lines()
-        .find_map(|line| line.strip_prefix("ExecStart="))
-        .unwrap();
-    let (program, flags) = line.split_once(' ').unwrap();
-    assert!(program.ends_with("/pleach-scheduler"));
+    let flags_of = |unit: &str| {
+        let line = key(unit, "ExecStart=");
+        let flags = line.strip_prefix("/usr/bin/pleach-scheduler ").unwrap();
+        flags.to_owned()
+    };
     let run = |flags: &str| {
         // Flags before it are read first: help is given only where all of them are known.
         let words = flags.split(' ').chain(["--help"]);
@@ -101,9 +104,12 @@ fn the_unit_starts_the_program_with_flags_that_it_has() {
             .output()
             .unwrap()
     };
-    let ran = run(flags);
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    assert!(!run(&flags.replace("--live", "--alive")).status.success());
+    let unit = file("pleach-scheduler.service");
+    for flags in [flags_of(&unit), flags_of(&file("pleach-capture.service"))] {
+        let ran = run(&flags);
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        assert!(!run(&flags.replace(" --", " --no-")).status.success());
+    }
     assert!(unit.contains("ExecReload=/bin/kill -HUP $MAINPID") && unit.contains("StateDirectory=pleach\n"));
 }
 
@@ -147,19 +153,28 @@ fn both_packages_bring_the_same_files_and_make_the_account_of_the_unit() {
     let text = |value: &toml::Value| value.as_str().unwrap().to_owned();
     let list = |name: &str| metadata[name]["assets"].as_array().unwrap().clone();
     let mut deb = installed(&list("deb"), &|asset| [text(&asset[0]), text(&asset[1])]);
-    // cargo-deb finds the unit itself.
-    let unit = "deploy/pleach-scheduler.service".to_owned();
-    deb.insert([
-        unit,
-        "/usr/lib/systemd/system/pleach-scheduler.service".to_owned(),
-    ]);
+    // cargo-deb finds the units itself.
+    for unit in metadata["deb"]["systemd-units"].as_array().unwrap() {
+        let name = format!("{}.service", text(&unit["unit-name"]));
+        deb.insert([
+            format!("deploy/{name}"),
+            format!("/usr/lib/systemd/system/{name}"),
+        ]);
+    }
     let rpm = installed(&list("generate-rpm"), &|asset| {
         [text(&asset["source"]), text(&asset["dest"])]
     });
     assert_eq!(deb, rpm);
 
     let unit = file("pleach-scheduler.service");
-    let user = unit.lines().find_map(|line| line.strip_prefix("User=")).unwrap();
+    let user = key(&unit, "User=");
+    // Forecasts are made from the log of that account, into its folder.
+    for other in ["pleach-capture.service", "pleach-forecasts.service"].map(file) {
+        assert_eq!(
+            (key(&other, "User="), key(&other, "ReadWritePaths=")),
+            (user, "/var/lib/pleach")
+        );
+    }
     let made = format!("useradd --system --user-group --home-dir /var/lib/{user}");
     let scripts = [
         file("deb/postinst"),
@@ -171,10 +186,7 @@ fn both_packages_bring_the_same_files_and_make_the_account_of_the_unit() {
             "{script}"
         );
     }
-    let program = unit
-        .lines()
-        .find_map(|line| line.strip_prefix("ExecStart="))
-        .unwrap();
+    let program = key(&unit, "ExecStart=");
     assert!(
         rpm.iter()
             .any(|[_, place]| program.split(' ').next() == Some(place))

@@ -4,11 +4,15 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:?usage: chart.sh FOLDER}
-mkdir -p "$out/modes"
+# A component is added by a kustomization, which lies beside the folders.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp -R "$here/." "$work"
+mkdir -p "$out/modes" "$work/with"
 cp -R "$here/chart/." "$out"
-for mode in shadow live guarded order; do
+make() { # FOLDER NAME
   # The namespace comes first.
-  ${KUSTOMIZE:-kubectl kustomize} "$here/$mode" | sed \
+  ${KUSTOMIZE:-kubectl kustomize} "$work/$1" | sed \
     -e '1,/^---$/d' \
     -e 's|image: pleach-kubernetes:.*|image: {{ .Values.image }}|' \
     -e 's|- sjf$|- {{ .Values.policy }}|' \
@@ -16,5 +20,10 @@ for mode in shadow live guarded order; do
     -e 's|^\( *\)clientConfig:$|&\
 \1  caBundle: {{ .Values.caBundle }}|' \
     -e 's|cidr: 192\.0\.2\.0/24|cidr: {{ .Values.controlPlane }}|' \
-    > "$out/modes/$mode.yaml"
+    > "$out/modes/$2.yaml"
+}
+for mode in shadow live guarded order; do
+  make "$mode" "$mode"
+  printf 'resources: [../%s]\ncomponents: [../forecasts]\n' "$mode" > "$work/with/kustomization.yaml"
+  make with "$mode-forecasts"
 done

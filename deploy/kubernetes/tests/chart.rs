@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// What the chart's template includes, as text.
-const INCLUDED: &str = r#"{{ tpl (.Files.Get (printf "modes/%s.yaml" .Values.mode)) . }}"#;
+const INCLUDED: &str = r#"{{ tpl (.Files.Get (printf "modes/%s%s.yaml" .Values.mode (ternary "-forecasts" "" .Values.forecasts))) . }}"#;
 
 fn deploy() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy")
@@ -64,13 +64,31 @@ fn the_chart_makes_what_kustomize_makes_of_each_folder() {
     assert!(output.status.success(), "{errors}");
     assert!(read(&folder.path().join("templates/pleach.yaml")).contains(INCLUDED));
     let values: Value = serde_saphyr::from_str(&read(&folder.path().join("values.yaml"))).unwrap();
-    for mode in ["shadow", "live", "guarded", "order"] {
+    assert_eq!(values["forecasts"], false);
+    // A kustomization of a site's own, beside the folders.
+    let site = tempfile::tempdir().unwrap();
+    let copied = Command::new("cp")
+        .arg("-R")
+        .arg(deploy().join("."))
+        .arg(site.path())
+        .status();
+    assert!(copied.unwrap().success());
+    std::fs::create_dir(site.path().join("own")).unwrap();
+    let with = |mode: &str| format!("resources: [../{mode}]\ncomponents: [../forecasts]\n");
+    let modes = ["shadow", "live", "guarded", "order"];
+    for (mode, has_forecasts) in modes.into_iter().flat_map(|mode| [(mode, false), (mode, true)]) {
+        std::fs::write(site.path().join("own/kustomization.yaml"), with(mode)).unwrap();
         let built = Command::new(&program)
             .arg(verb)
-            .arg(deploy().join(mode))
+            .arg(site.path().join(if has_forecasts { "own" } else { mode }))
             .output()
             .unwrap();
         let mut built = objects(std::str::from_utf8(&built.stdout).unwrap());
+        let mode = format!("{mode}{}", if has_forecasts { "-forecasts" } else { "" });
+        let deployment = built.iter().find(|(_, object)| object["kind"] == "Deployment");
+        let pod = &deployment.unwrap().1["spec"]["template"]["spec"];
+        let num = pod["containers"].as_array().unwrap().len();
+        assert_eq!(num, if has_forecasts { 3 } else { 1 }, "{mode}");
         let text = read(&folder.path().join(format!("modes/{mode}.yaml")));
         assert_eq!(
             objects(&filled(&text, &values)),
@@ -108,11 +126,12 @@ fn without_bundle(mut objects: Vec<(String, Value)>) -> Vec<(String, Value)> {
 
 /// The same by hand.
 fn change(object: &mut Value) {
-    if let Some(container) = object.pointer_mut("/spec/template/spec/containers/0") {
+    let containers = object.pointer_mut("/spec/template/spec/containers");
+    for container in containers.and_then(Value::as_array_mut).into_iter().flatten() {
         container["image"] = "registry/pleach:9".into();
         let args = container["args"].as_array_mut().unwrap();
-        let policy = args.iter_mut().find(|arg| **arg == "sjf").unwrap();
-        *policy = "/etc/pleach/policy/policy.json".into();
+        let policies = args.iter_mut().filter(|arg| **arg == "sjf");
+        policies.for_each(|policy| *policy = "/etc/pleach/policy/policy.json".into());
     }
     if let Some(Value::String(text)) = object.pointer_mut("/data/pleach.toml") {
         *text = text.replace(r#"namespaces = ["*"]"#, r#"namespaces = ["team-a","team-b"]"#);

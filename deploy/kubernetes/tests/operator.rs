@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use pleach_daemon::capture::Capture;
 use pleach_kubernetes::Settings;
 use pleach_kubernetes::controller::Kubernetes;
 use serde_json::json;
@@ -164,4 +165,47 @@ async fn the_status_is_told_in_the_words_of_the_batch_system() {
         "{text}"
     );
     assert!(!told.status.success(), "the last round was long ago");
+}
+
+#[tokio::test]
+async fn a_captured_queue_says_the_gpu_types_that_pods_may_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        state_dir: folder.path().join("state"),
+        request_limit_s: 20.0,
+        namespaces: vec!["*".into()],
+        ..Settings::default()
+    };
+    let mut world = World::default();
+    world.add_node(node("n1", 4));
+    let mut other = node("n2", 4);
+    other["metadata"]["labels"]["nvidia.com/gpu.product"] = json!("V100");
+    world.add_node(other);
+    world.add_pod(pod("any", 1));
+    let mut typed = pod("typed", 2);
+    typed["spec"]["nodeSelector"] = json!({ "nvidia.com/gpu.product": "V100" });
+    world.add_pod(typed);
+    let fake = Fake::still(world).await;
+    let mut driver = Kubernetes::driver(settings.clone(), fake.cluster(&settings), "sjf", true).unwrap();
+    assert_eq!(driver.round(NOW_S).await, Vec::<String>::new());
+    let mut capture = Capture::new(settings.rounds());
+    capture.read_on(&[settings.state_dir.clone()]).unwrap();
+    let path = folder.path().join("queue.csv");
+    assert_eq!(capture.write_present(&path, NOW_S).unwrap(), 2);
+    // Read back by the simulator: deploy/daemon/tests/capture.rs.
+    let text = std::fs::read_to_string(&path).unwrap();
+    let class = |num_gpus: &str| {
+        let mut rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let at = rows
+            .next()
+            .unwrap()
+            .iter()
+            .position(|name| *name == "class")
+            .unwrap();
+        rows.find(|row| row[2] == num_gpus).unwrap()[at].to_owned()
+    };
+    assert_eq!((class("1"), class("2")), ("any".into(), "types-2".into()));
+    let sidecar = std::fs::read_to_string(path.with_extension("cluster.toml")).unwrap();
+    let sidecar: String = sidecar.split_whitespace().collect();
+    assert!(sidecar.contains(r#"name="types-2"speed=[0.0,1.0,]"#), "{sidecar}");
 }

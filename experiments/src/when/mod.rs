@@ -6,6 +6,7 @@ mod gains;
 mod hindcast;
 mod list;
 mod page;
+mod served;
 mod standing;
 mod words;
 
@@ -35,6 +36,7 @@ pub use gains::Gains;
 pub use hindcast::{Hindcast, Row, hindcast};
 pub use list::{list_of, recorded};
 pub use page::{hindcast_page, page};
+pub use served::Served;
 use standing::taken_s;
 
 /// Replays of a forecast, and of each earlier one from which it learns.

@@ -13,6 +13,17 @@ fn time(seconds: f64) -> String {
     }
 }
 
+/// How often intervals held.
+pub(super) fn held_words(held: f64, num_held: usize) -> String {
+    match num_held {
+        0 => "no earlier forecast is resolved: nothing is known of how well intervals hold here".into(),
+        num => format!(
+            "the 80 % interval held {:.0} % of the last {num} jobs here that were looked at",
+            100.0 * held
+        ),
+    }
+}
+
 impl Forecast {
     /// `start in 3.2 h   80 %: 40 min to 9.0 h   at once: 4 %`.
     #[must_use]
@@ -49,13 +60,7 @@ impl Answer {
         lines.push(format!(
             "now {running:.0} jobs run and {waiting:.0} wait for {waiting_gpus:.0} GPUs; {free:.0} of {all:.0} GPUs are free"
         ));
-        lines.push(match self.num_held {
-            0 => "no earlier forecast is resolved: nothing is known of how well intervals hold here".into(),
-            num => format!(
-                "the 80 % interval held {:.0} % of the last {num} jobs here that were looked at",
-                100.0 * self.held
-            ),
-        });
+        lines.push(held_words(self.held, self.num_held));
         lines.push(match self.method {
             Method::Replay => format!(
                 "how: the queue is replayed under {}, corrected by {} earlier forecasts",

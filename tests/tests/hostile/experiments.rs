@@ -10,6 +10,7 @@ use pleach_experiments::sweep::gather::{GatherConfig, gather};
 use pleach_experiments::sweep::grid::Grid;
 use pleach_experiments::sweep::manifest::Manifest;
 use pleach_experiments::train::{CurvePoint, settings_file};
+use pleach_experiments::when::{Ask, Served};
 use pleach_experiments::{EvaluationConfig, SchedulingConfig, TrainSettings};
 
 use pleach_experiments::site_policy;
@@ -25,7 +26,27 @@ fn flag(flag: &str, path: &Path) -> Result<(), String> {
     parsed.map(drop).map_err(|error| error.to_string())
 }
 
-pub const READERS: [Reader; 16] = [
+pub const READERS: [Reader; 17] = [
+    Reader {
+        name: "served-forecasts",
+        beside: &[],
+        sources: &["experiments/src/when/served.rs"],
+        read: |path| {
+            let served = Served::read(&std::fs::read(path).unwrap())?;
+            let asks = [(Some("47"), 1, None), (None, 2, None), (None, 1, Some(60.0))];
+            for (job, gpus, time_s) in asks {
+                let job = job.map(str::to_owned);
+                let ask = Ask {
+                    job,
+                    gpus,
+                    time_s,
+                    ..Ask::default()
+                };
+                served.words(&ask).map_err(|error| error.to_string())?;
+            }
+            Ok(())
+        },
+    },
     Reader {
         name: "kueue-objects",
         beside: &[("kube-scheduler.yaml", "kube-scheduler/packed.yaml")],

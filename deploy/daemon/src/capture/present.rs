@@ -1,13 +1,14 @@
 //! The list of a log as it stands, again and again: what ended, what runs, what waits. `pleach when` forecasts from it.
 //!
-//! Jobs that may not start for a reason that is not the policy's are left out, and so is what ended five weeks ago.
+//! Jobs that may not start for a reason that is not the policy's, or for which the cluster is too small, are left out, and so is what
+//! ended five weeks ago.
 
 use std::path::{Path, PathBuf};
 
 use pleach_scheduler::cluster_spec::Seen;
 use pleach_site::slurm::fold;
 
-use super::rows::{self, Row, field};
+use super::rows::{Row, field};
 use super::{Capture, EndedJob};
 use crate::error::Error;
 use crate::files;
@@ -95,16 +96,15 @@ impl Capture {
             time_0_unix_s: Some(first_s as f64),
             ..Seen::default()
         };
-        let sidecar = self
-            .sidecar("log", &widest, seen)
+        let ([sidecar, text], _) = self
+            .texts(("log", seen), &widest, &rows, first_s)
             .map_err(|error| refuse(&error))?;
         let put = |path: &Path, text: &str| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             files::replace(path.parent().unwrap_or(Path::new("")), &name, text.as_bytes())
         };
         put(&path.with_extension("cluster.toml"), &sidecar)?;
-        let tenants = &self.settings.tenants;
-        put(path, &rows::text(&rows, &widest.nodes, tenants, first_s))?;
+        put(path, &text)?;
         Ok(num_waiting)
     }
 

@@ -16,16 +16,20 @@ pub(super) struct Row<'a> {
     pub(super) observed: Option<String>,
 }
 
-/// The list; a gang that these nodes could not hold by its parts is one that may be cut as one likes.
+/// The list, with the classes of its rows; a gang that these nodes could not hold by its parts is one that may be cut as one likes.
 pub(super) fn text(
-    rows: &[Row<'_>],
+    rows: &[(&Row<'_>, &str)],
     nodes: &[NodeSeen],
     tenants: &BTreeMap<String, u32>,
     first_s: i64,
 ) -> String {
-    let has_shares = rows.iter().any(|row| row.seen.share.is_some());
-    let has_observed = rows.first().is_some_and(|row| row.observed.is_some());
+    let has_classes = rows.iter().any(|(_, class)| *class != fleet::ANY);
+    let has_shares = rows.iter().any(|(row, _)| row.seen.share.is_some());
+    let has_observed = rows.first().is_some_and(|(row, _)| row.observed.is_some());
     let mut text = String::from("job_id,submit_s,num_gpus,run_time_s,estimate_s,tenant,user");
+    if has_classes {
+        text.push_str(",class");
+    }
     if has_shares {
         text.push_str(",gpu_milli,gpu_memory_gib,cpu_cores,memory_gib");
     }
@@ -33,7 +37,7 @@ pub(super) fn text(
         None => fleet::tasks_of(seen),
         Some(_) => Tasks::ANY,
     };
-    let tasks: Vec<Tasks> = rows.iter().map(|row| tasks(row.seen)).collect();
+    let tasks: Vec<Tasks> = rows.iter().map(|(row, _)| tasks(row.seen)).collect();
     let has_tasks = tasks.iter().any(|tasks| !tasks.is_any());
     if has_tasks {
         text.push_str(",gpus_per_task,tasks_per_node_max");
@@ -42,7 +46,7 @@ pub(super) fn text(
         text.push_str(",observed_start_s,observed_end_s,observed_nodes");
     }
     text.push('\n');
-    for (row, tasks) in rows.iter().zip(tasks) {
+    for ((row, class), tasks) in rows.iter().zip(tasks) {
         let seen = row.seen;
         let tenant = Some(&seen.account).filter(|name| tenants.contains_key(*name));
         let limit_s = seen
@@ -58,6 +62,9 @@ pub(super) fn text(
             field(tenant.map_or("*", |name| name)),
             field(&seen.user)
         );
+        if has_classes {
+            let _ = write!(text, ",{class}");
+        }
         if has_shares {
             let _ = write!(text, ",{},0,0,0", seen.gpu_milli());
         }

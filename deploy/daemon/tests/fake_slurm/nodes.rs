@@ -2,6 +2,10 @@
 
 use std::fs;
 
+use pleach_daemon::RoundSettings;
+use pleach_daemon::capture::Capture;
+use pleach_env::workload::Workload;
+
 use super::fake::{Fake, out};
 use super::ordering::{SHORTEST_FIRST, WAITING};
 
@@ -132,4 +136,28 @@ fn where_the_policy_waits_for_a_type_the_others_are_closed_beside_those_that_a_u
     fake.rounds("best-gavel-multi", "--live", "1");
     assert!(out(&fake.scheduler(&["hand-back"])).contains("lost the factors"));
     assert_eq!((shunned(&fake, 2), pin(&fake, 2)), ("h7".into(), String::new()));
+}
+
+#[test]
+fn a_captured_queue_says_the_gpu_types_that_jobs_ask_for() {
+    let fake = placing(&[]);
+    fake.fill();
+    fake.come(1, 4, "1:00:00", "asks=gpu:v100:4");
+    fake.come(2, 4, "1:00:00", "");
+    let said = fake.rounds("sjf", "--shadow", "1");
+    let mut capture = Capture::new(RoundSettings::default());
+    capture.read_on(&[fake.at("state")]).unwrap();
+    assert_eq!(
+        capture.write_present(&fake.at("queue.csv"), 0).unwrap(),
+        2,
+        "{said}"
+    );
+    let list = Workload::read(&fake.at("queue.csv")).unwrap();
+    let speeds = list.jobs.iter().map(|job| {
+        let speed = &list.classes[usize::from(job.class)].speed;
+        (job.id.as_str(), speed.as_slice())
+    });
+    let both: &[f64] = &[1.0, 1.0];
+    let waiting: Vec<_> = speeds.filter(|(id, _)| id.len() == 1).collect();
+    assert_eq!(waiting, [("1", &[0.0, 1.0][..]), ("2", both)]);
 }

@@ -96,7 +96,7 @@ fn what_a_daemon_does_not_serve_is_refused_before_it_is_asked() {
         let output = pleach(folder.path(), &format!("when http://127.0.0.1:9 {flags}"));
         assert_eq!(output.status.code(), Some(2), "{flags}: {}", text(&output.stderr));
     }
-    // Nobody listens there.
+    // Nothing listens there.
     let output = pleach(folder.path(), "when http://127.0.0.1:9 --gpus 1");
     assert!(
         text(&output.stderr).contains("no answer"),

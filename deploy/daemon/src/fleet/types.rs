@@ -15,7 +15,7 @@ use crate::snapshot::{JobSeen, Phase, SharedNode, Site, Snapshot};
 /// The class of jobs that run on any GPU type, in lists.
 pub(crate) const ANY: &str = "any";
 
-/// The whole cluster of a snapshot as a simulator would have it, whoever holds what; the classes of some jobs by the GPU types that
+/// The whole cluster of a snapshot as a simulator would have it, without what jobs hold; the classes of some jobs by the GPU types that
 /// they ask for, any first; which of them each job is of, none where no type has so many GPUs.
 pub(crate) fn whole(
     snapshot: &Snapshot,
@@ -91,7 +91,7 @@ pub(super) fn masks(snapshot: &Snapshot, kinds: &[Kind<'_>], sizes: &[Sizes]) ->
 }
 
 /// The different masks of jobs, all types first: one model class for each. Where GPUs are given in shares, those of shares and of whole
-/// GPUs are always among them: what policies are told of a job must not hang on who else waits.
+/// GPUs are always among them: what policies read of a job must not depend on the other jobs that wait.
 fn distinct(of_jobs: impl Iterator<Item = u64>, kinds: &[Kind<'_>]) -> Vec<u64> {
     let all = u64::MAX >> (64 - kinds.len().clamp(1, 64));
     let shared = mask_of(kinds, |_, (_, is_shared)| is_shared);

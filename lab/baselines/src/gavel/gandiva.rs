@@ -18,7 +18,7 @@ use rand_chacha::ChaCha8Rng;
 use super::snapshot::Snapshot;
 use crate::rounds::{JobCombination, Targets};
 
-/// Who is beside whom, and the draws.
+/// Which jobs share GPUs, and the draws.
 #[derive(Clone, Debug)]
 pub struct Grouping {
     rng: ChaCha8Rng,

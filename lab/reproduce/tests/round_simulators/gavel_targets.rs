@@ -238,7 +238,7 @@ fn the_makespan_is_that_of_gavels_bisection_or_up_to_its_tolerance_shorter() {
     }
 }
 
-/// Whom Gandiva's code pairs is drawn there by another generator; what its pairs are due is not.
+/// Another generator draws the pairs of Gandiva's code there; what its pairs are due is not drawn.
 #[test]
 fn gandivas_combinations_are_due_the_recorded_times() {
     let Some(gavel) = folder("gavel") else { return };

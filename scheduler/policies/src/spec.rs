@@ -19,7 +19,7 @@ use crate::refusal::{alone, not_in_daemons};
 
 /// The planner that a formula is for.
 const INDEX: &str = "index";
-/// What to do in place of dealing by the passes of a network: it never saw a running job, and came to 7.5 times a rule's average JCT.
+/// What to do in place of dealing by the passes of a network, which never saw a running job as it learned.
 const LEARNED_TO_START: &str = "A network that learned to start jobs deals badly: train one with --workload deals.";
 /// What a planner is not.
 const CHOOSES: &str = "a policy that chooses among candidates: a heuristic, a network, a tree or a formula";

@@ -4,7 +4,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pleach_dealing::{DEALS, Entry, InOrder, Ranker, RoundDealer, formula_of, policy_planner, scored_planner};
+use pleach_dealing::{
+    DEALS, Entry, InOrder, Ranker, RoundDealer, formula_of, policy_planner, scored_planner,
+};
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::formula::{FormulaPolicy, ScoreFormula};
@@ -20,7 +22,8 @@ use crate::refusal::{alone, not_in_daemons};
 /// The planner that a formula is for.
 const INDEX: &str = "index";
 /// What to do in place of dealing by the passes of a network, which never saw a running job as it learned.
-const LEARNED_TO_START: &str = "A network that learned to start jobs deals badly: train one with --workload deals.";
+const LEARNED_TO_START: &str =
+    "A network that learned to start jobs deals badly: train one with --workload deals.";
 /// What a planner is not.
 const CHOOSES: &str = "a policy that chooses among candidates: a heuristic, a network, a tree or a formula";
 
@@ -366,49 +369,14 @@ impl PolicySpec {
         }
     }
 
-    /// Gives a planner settings of its own, by its name in tables: `settings` has one table for each.
-    ///
-    /// # Errors
-    /// A table for a name that is no planner among them, or settings that a planner refuses.
-    pub fn configure(all: &mut [PolicySpec], settings: &Value) -> Result<(), Problem> {
-        let tables = settings.as_object().into_iter().flatten();
-        for (name, table) in tables {
-            let planner = all
-                .iter_mut()
-                .find(|policy| policy.name == *name && matches!(policy.kind, Kind::Planner(..)));
-            let Some(policy) = planner else {
-                return Err(Problem::new(
-                    "policy-config",
-                    name,
-                    "a table for each planner that --policy names",
-                    "Give it to --policy, or take its table out.",
-                ));
-            };
-            if let Kind::Planner(entry, own) = &mut policy.kind {
-                (entry.make)(table)?;
-                *own = table.clone();
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds it to others, under its name or, where somebody has that, with the first free number from 2 at its end.
-    pub fn join(mut self, all: &mut Vec<PolicySpec>) {
-        let name = self.name.clone();
-        let mut number = 2;
-        while all.iter().any(|other| other.name == self.name) {
-            self.name = format!("{name}-{number}");
-            number += 1;
-        }
-        all.push(self);
-    }
-
     /// Whether numbers of a decision point are not enough for it: a heuristic, a planner, a network that corrects a
     /// heuristic or has one on standby.
     #[must_use]
     pub fn reads_cluster(&self) -> bool {
         match &self.kind {
-            Kind::Heuristic(_) | Kind::Planner(..) | Kind::Deals(_) | Kind::Dealt(_) | Kind::Ordered(_) => true,
+            Kind::Heuristic(_) | Kind::Planner(..) | Kind::Deals(_) | Kind::Dealt(_) | Kind::Ordered(_) => {
+                true
+            }
             Kind::Network(policy) => policy.reads_cluster(),
             Kind::Tree(_) | Kind::Formula(_) | Kind::Made(_) => false,
         }
@@ -523,5 +491,6 @@ pub fn requirement_flags(required: ActionSet) -> Vec<&'static str> {
     required.iter().filter_map(|kind| kind.row().flag).collect()
 }
 
+mod settings;
 #[cfg(test)]
 mod tests;

@@ -122,7 +122,9 @@ impl World for DealsWorld {
         let root = Seed(draw.seed).child("deals", draw.verb as u64);
         let root = root.child(draw.stream, (draw.load * 1e6) as u64);
         let root = root.child("number", draw.number);
-        let seeds: Vec<Seed> = (0..draw.num as u64).map(|list| root.child("list", list)).collect();
+        let seeds: Vec<Seed> = (0..draw.num as u64)
+            .map(|list| root.child("list", list))
+            .collect();
         self.settings
             .source(draw.load)?
             .instances(&self.sim, &seeds, &mut |_| {})

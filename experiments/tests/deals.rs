@@ -45,7 +45,10 @@ fn stepped(env: &mut Deals, seed: u64) -> (f64, f64) {
         if step.is_last {
             let figures = env.take_figures().unwrap();
             assert!(env.take_figures().is_none() && env.step(&scores).is_err());
-            return (total, figures.iter().find(|(key, _)| *key == "avg_jct_s").unwrap().1);
+            return (
+                total,
+                figures.iter().find(|(key, _)| *key == "avg_jct_s").unwrap().1,
+            );
         }
     }
 }
@@ -126,7 +129,13 @@ fn trees_are_searched_play_from_their_files_and_are_explained_and_networks_are_t
     let formula = folder.path().join("formula.json");
     std::fs::write(&formula, include_str!("../../scheduler/dealing/src/index.json")).unwrap();
     let network = out.join("network.ckpt");
-    let names = [path.as_path(), &network, &formula, Path::new("las-deal"), Path::new("srtf")];
+    let names = [
+        path.as_path(),
+        &network,
+        &formula,
+        Path::new("las-deal"),
+        Path::new("srtf"),
+    ];
     let comparing = Comparing {
         policies: names.map(|path| path.display().to_string()).to_vec(),
         seed: 1,
@@ -135,7 +144,10 @@ fn trees_are_searched_play_from_their_files_and_are_explained_and_networks_are_t
     let compared = compare(&world, &comparing, &nobody).unwrap();
     assert_eq!(compared.at[0].results.policies().count(), 5);
     let told = explain(&world, &path, 9, 1).unwrap().in_words();
-    assert!(told.starts_with("decision 9") && told.contains("first: "), "{told}");
+    assert!(
+        told.starts_with("decision 9") && told.contains("first: "),
+        "{told}"
+    );
     let ppo = Training {
         train: TrainConfig {
             learner: Learner::PPO,
@@ -143,7 +155,13 @@ fn trees_are_searched_play_from_their_files_and_are_explained_and_networks_are_t
         },
         ..training
     };
-    let refused = train(&world, serde_json::Value::Null, (&ppo, 3), &folder.path().join("ppo"), &nobody);
+    let refused = train(
+        &world,
+        serde_json::Value::Null,
+        (&ppo, 3),
+        &folder.path().join("ppo"),
+        &nobody,
+    );
     assert!(refused.err().unwrap().to_string().contains("evolution"));
 }
 
@@ -161,7 +179,10 @@ fn lists_of_files_and_names_that_are_none_are_refused() {
     let path = folder.path().join("jobs.csv");
     std::fs::write(&path, "x").unwrap();
     assert!(of(path.to_str().unwrap()).contains("pleach index"));
-    let refused = deal_environment("Pleach/Deal-v0", "{}").err().unwrap().to_string();
+    let refused = deal_environment("Pleach/Deal-v0", "{}")
+        .err()
+        .unwrap()
+        .to_string();
     assert!(refused.contains("Pleach/Deals-v0"), "{refused}");
     let refused = deal_environment("Pleach/Deals-v0", r#"{"expert": "fifo"}"#);
     assert!(refused.err().unwrap().to_string().contains("las-deal"));

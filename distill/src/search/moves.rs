@@ -195,7 +195,8 @@ fn move_threshold(
 fn cut(root: &Branch, place: usize, rows: &Rows, rng: &mut ChaCha8Rng) -> Option<(u16, f32)> {
     let reaching = rows.reaching(&root.path(place));
     for _ in 0..8 {
-        let columns = if rng.random::<f64>() < 2.0 / 3.0 {
+        let is_of_rows = rng.random::<f64>() < 2.0 / 3.0;
+        let columns = if is_of_rows || rows.of_context().is_empty() {
             rows.of_rows()
         } else {
             rows.of_context()

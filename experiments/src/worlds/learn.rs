@@ -92,8 +92,9 @@ impl Scorer for Keyed {
                 sum + weight * f64::from(rows.row(row)[*place])
             })
         };
-        let mut order: Vec<(f32, f64, usize)> =
-            (0..scores.len()).map(|row| (scores[row], sum(row), row)).collect();
+        let mut order: Vec<(f32, f64, usize)> = (0..scores.len())
+            .map(|row| (scores[row], sum(row), row))
+            .collect();
         order.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.total_cmp(&other.1)));
         for (turn, (.., row)) in order.into_iter().enumerate() {
             scores[row] = -(turn as f32);

@@ -1,7 +1,7 @@
 //! One deal: wishes are counted out, winners seated, what is left of CPU and memory handed out, losers join as guests.
 
-use pleach_scheduler::{JobId, PolicyError};
 use pleach_scheduler::cluster::{Cluster, Job, NodeState};
+use pleach_scheduler::{JobId, PolicyError};
 
 use super::cores::{Demands, Seated, hand_out};
 use super::count::{Room, Wish, asks, count, wishes};

@@ -191,18 +191,6 @@ impl Order for DealRows {
         self.facts.look(cluster);
         Ok(())
     }
-
-    fn of_job(&self, _cluster: &Cluster, _id: JobId) -> f64 {
-        0.0
-    }
-
-    fn of_type(&self, _cluster: &Cluster, _id: JobId, _kind: GpuTypeId) -> f64 {
-        0.0
-    }
-
-    fn of_step(&self, _cluster: &Cluster, _id: JobId, _kind: GpuTypeId, _step: &Step) -> f64 {
-        0.0
-    }
 }
 
 fn put(row: &mut [f32], numbers: &[usize], values: &[f64]) {

@@ -184,7 +184,10 @@ pub fn make(name: &str, value: &Value) -> Result<Box<dyn Planner>, Problem> {
 /// Another name.
 pub fn order_of(name: &str) -> Result<Box<dyn Order>, Problem> {
     if let Some(priority) = priority_of(name) {
-        return Ok(Box::new(ClassicOrder::new(priority, DealingConfig::of(priority).order)));
+        return Ok(Box::new(ClassicOrder::new(
+            priority,
+            DealingConfig::of(priority).order,
+        )));
     }
     settings::check("dealing", "name", name, name == "index", &NAMES.join(", "))?;
     Ok(Box::new(FormulaOrder::new(&reference_formula()?)))

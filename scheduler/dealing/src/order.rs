@@ -47,13 +47,19 @@ pub trait Order: Send {
     fn look(&mut self, cluster: &Cluster, movable: &[JobId]) -> Result<(), PolicyError>;
 
     /// The part of the score that is the same on all types.
-    fn of_job(&self, cluster: &Cluster, id: JobId) -> f64;
+    fn of_job(&self, _cluster: &Cluster, _id: JobId) -> f64 {
+        0.0
+    }
 
     /// The part of the score that is the type's.
-    fn of_type(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> f64;
+    fn of_type(&self, _cluster: &Cluster, _id: JobId, _kind: GpuTypeId) -> f64 {
+        0.0
+    }
 
     /// The part of the score that is that of a step on a type; 0 for a rigid job.
-    fn of_step(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId, step: &Step) -> f64;
+    fn of_step(&self, _cluster: &Cluster, _id: JobId, _kind: GpuTypeId, _step: &Step) -> f64 {
+        0.0
+    }
 
     /// Scores of all that may be dealt: a job's next to each other, and its steps on a type in their order. The sums of the parts,
     /// unless an order scores all at once.

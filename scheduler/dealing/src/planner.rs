@@ -47,8 +47,7 @@ impl<O: Order> Dealer<O> {
     /// As [`Order::look`].
     pub fn open(&mut self, cluster: &mut Cluster) -> Result<Opened, PolicyError> {
         let least = Time::from_secs_f64(self.rules.deal_min_s);
-        let is_due =
-            self.may_move(cluster) && self.dealt.is_none_or(|dealt| cluster.now() >= dealt + least);
+        let is_due = self.may_move(cluster) && self.dealt.is_none_or(|dealt| cluster.now() >= dealt + least);
         start_fractions(cluster);
         open(
             cluster,

@@ -11,7 +11,6 @@ use super::columns::deal_schema;
 use super::facts::DealRows;
 use super::order::{Ask, Order};
 use super::rules::DealingRules;
-use super::sizes::Step;
 use super::trust::Trust;
 
 /// Keys of trees count up to here; larger ones are equal. *Ours*: the logarithms of a deal and weights of thousands come to less.
@@ -90,17 +89,9 @@ impl Order for ScoredOrder {
         self.rows.look(cluster, movable)
     }
 
-    fn of_job(&self, _cluster: &Cluster, _id: JobId) -> f64 {
-        0.0
-    }
-
     fn of_type(&self, _cluster: &Cluster, id: JobId, kind: GpuTypeId) -> f64 {
         let given = self.given.iter().find(|given| (given.0, given.1) == (id, kind));
         given.map_or(f64::NEG_INFINITY, |given| given.2)
-    }
-
-    fn of_step(&self, _cluster: &Cluster, _id: JobId, _kind: GpuTypeId, _step: &Step) -> f64 {
-        0.0
     }
 
     fn scores(&mut self, cluster: &Cluster, asks: &[Ask]) -> Result<Vec<f64>, PolicyError> {
@@ -120,16 +111,14 @@ impl Order for ScoredOrder {
             }
         };
         let scores: Vec<f64> = self.scores.iter().enumerate().map(score).collect();
-        let first = (0..scores.len()).rev().max_by(|a, b| scores[*a].total_cmp(&scores[*b]));
+        let first = (0..scores.len())
+            .rev()
+            .max_by(|a, b| scores[*a].total_cmp(&scores[*b]));
         self.scorer.chose(first.unwrap_or(0));
         let firsts = asks.iter().zip(&scores).filter(|(ask, _)| ask.is_first());
         self.given
             .extend(firsts.map(|(ask, score)| (ask.job, ask.kind, *score)));
         Ok(scores)
-    }
-
-    fn terms(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> Vec<(&'static str, f64)> {
-        vec![("of what was learned", self.of_type(cluster, id, kind))]
     }
 }
 

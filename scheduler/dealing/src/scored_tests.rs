@@ -13,7 +13,12 @@ use crate::{
     Dealer, DealingRules, Formula, FormulaOrder, ScoredOrder, deal_schema, scored_planner, scored_rules,
 };
 
-const WEIGHTS: [(&str, f64); 4] = [("service", -1.25), ("gang", -0.5), ("rest", -0.75), ("speed", 3.5)];
+const WEIGHTS: [(&str, f64); 4] = [
+    ("service", -1.25),
+    ("gang", -0.5),
+    ("rest", -0.75),
+    ("speed", 3.5),
+];
 
 /// A sum of weighted columns in 64 bits, or what a test says instead.
 struct Weighted {
@@ -28,9 +33,10 @@ impl Scorer for Weighted {
     fn score_rows(&mut self, rows: Rows<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         for (place, score) in scores.iter_mut().enumerate() {
             let value = |name: &str| rows.row(place)[deal_schema().joined_index(name).unwrap()];
-            *score = WEIGHTS.iter().fold(0.0, |sum, (name, weight)| {
-                sum + weight * f64::from(value(name))
-            }) as f32;
+            *score = WEIGHTS
+                .iter()
+                .fold(0.0, |sum, (name, weight)| sum + weight * f64::from(value(name)))
+                as f32;
         }
         Ok(())
     }
@@ -88,7 +94,9 @@ fn played(planner: &mut dyn Planner, seed: u32) -> Vec<String> {
 
 #[test]
 fn scores_of_rows_and_keys_of_a_tree_deal_as_the_formula_with_their_weights() {
-    let weights = WEIGHTS.iter().map(|(name, weight)| ((*name).to_string(), *weight));
+    let weights = WEIGHTS
+        .iter()
+        .map(|(name, weight)| ((*name).to_string(), *weight));
     let formula = Formula::of(scored_rules().unwrap(), weights.collect(), "");
     let mut plays = Vec::new();
     for seed in 0..8 {
@@ -148,5 +156,8 @@ fn what_scores_other_rows_is_refused() {
         schema: FeatureSchema::current(),
     };
     let refused = ScoredOrder::new(Box::new(other)).unwrap_err().to_string();
-    assert!(refused.contains("deal") && refused.contains("decision"), "{refused}");
+    assert!(
+        refused.contains("deal") && refused.contains("decision"),
+        "{refused}"
+    );
 }

@@ -4,7 +4,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pleach_dealing::{DEALS, Entry, InOrder, Ranker, RoundDealer, formula_of, policy_planner, scored_planner};
+use pleach_dealing::{
+    DEALS, Entry, InOrder, Ranker, RoundDealer, formula_of, policy_planner, scored_planner,
+};
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::formula::{FormulaPolicy, ScoreFormula};
@@ -19,8 +21,9 @@ use crate::refusal::{alone, not_in_daemons};
 
 /// The planner that a formula is for.
 const INDEX: &str = "index";
-/// What to do in place of dealing by the passes of a network: it never saw a running job, and came to 7.5 times a rule's average JCT.
-const LEARNED_TO_START: &str = "A network that learned to start jobs deals badly: train one with --workload deals.";
+/// What to do in place of dealing by the passes of a network, which never saw a running job as it learned.
+const LEARNED_TO_START: &str =
+    "A network that learned to start jobs deals badly: train one with --workload deals.";
 /// What a planner is not.
 const CHOOSES: &str = "a policy that chooses among candidates: a heuristic, a network, a tree or a formula";
 
@@ -408,7 +411,9 @@ impl PolicySpec {
     #[must_use]
     pub fn reads_cluster(&self) -> bool {
         match &self.kind {
-            Kind::Heuristic(_) | Kind::Planner(..) | Kind::Deals(_) | Kind::Dealt(_) | Kind::Ordered(_) => true,
+            Kind::Heuristic(_) | Kind::Planner(..) | Kind::Deals(_) | Kind::Dealt(_) | Kind::Ordered(_) => {
+                true
+            }
             Kind::Network(policy) => policy.reads_cluster(),
             Kind::Tree(_) | Kind::Formula(_) | Kind::Made(_) => false,
         }
@@ -523,5 +528,6 @@ pub fn requirement_flags(required: ActionSet) -> Vec<&'static str> {
     required.iter().filter_map(|kind| kind.row().flag).collect()
 }
 
+mod settings;
 #[cfg(test)]
 mod tests;

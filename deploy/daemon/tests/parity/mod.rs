@@ -27,9 +27,9 @@ use pleach_network::{
     Contract, Layout, LearnedPolicy, NetworkConfig, Normaliser, Provenance, TrainedNetwork,
 };
 use pleach_scheduler::cluster::{JobState, NodeState, Slice};
+use pleach_scheduler::key_weight::KeyWeight;
 use pleach_scheduler::observation::Spaces;
 use pleach_scheduler::pass::{Pass, PassState};
-use pleach_scheduler::key_weight::KeyWeight;
 use pleach_scheduler::policy::{CandidateConfig, Needs, Policy, TieKey};
 use pleach_scheduler::tree::{Node, Tree, TreeMeta, TreePolicy};
 use pleach_scheduler::{

@@ -35,7 +35,9 @@ pub fn network() -> Box<dyn Policy> {
 /// A dealer of a file over the rows of a deal: a tree with a key, or a network.
 pub fn learned_dealer(is_tree: bool) -> RoundDealer {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(if is_tree { "tree.json" } else { "network.ckpt" });
+    let path = folder
+        .path()
+        .join(if is_tree { "tree.json" } else { "network.ckpt" });
     if is_tree {
         let number = |name: &str| deal_schema().joined_index(name).unwrap() as u16;
         let leaf = |id: u32, score: f32| Node::Leaf {

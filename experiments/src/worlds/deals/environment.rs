@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use pleach_dealing::{Dealer, DealRows, Opened, Order, deal_schema, order_of, scored_rules};
+use pleach_dealing::{DealRows, Dealer, Opened, Order, deal_schema, order_of, scored_rules};
 use pleach_env::Simulation;
 use pleach_scheduler::features::View;
 use pleach_scheduler::heuristics::nearest_of;
@@ -32,7 +32,11 @@ const ALL: [Registered; 2] = [
         "the Gavel mix on three GPU types, all GPUs dealt anew at events by a score of each job on each type; run times are known",
         "known",
     ),
-    ("Pleach/DealsGuessed-v0", "the same with guessed run times", "guessed"),
+    (
+        "Pleach/DealsGuessed-v0",
+        "the same with guessed run times",
+        "guessed",
+    ),
 ];
 
 /// Ids of the environments, each with a line.
@@ -43,7 +47,10 @@ pub fn deal_environments() -> impl Iterator<Item = (&'static str, &'static str)>
 /// Keys of their settings.
 #[must_use]
 pub fn deal_settings() -> Vec<String> {
-    DealsSettings::fields("").into_iter().map(|field| field.key).collect()
+    DealsSettings::fields("")
+        .into_iter()
+        .map(|field| field.key)
+        .collect()
 }
 
 /// The environment of an id with other settings, in JSON.
@@ -160,12 +167,22 @@ impl Deals {
     /// Another number of scores, one that is no number; a step before the first episode or after the last deal; a run that fails.
     pub fn step(&mut self, scores: &[f64]) -> Result<Step, Error> {
         let Some(play) = &mut self.play else {
-            return Err(Error::config("step", "scores", "a step of an episode", "Reset it."));
+            return Err(Error::config(
+                "step",
+                "scores",
+                "a step of an episode",
+                "Reset it.",
+            ));
         };
         let num_rows = self.mask.len();
         if scores.len() != num_rows {
             let allowed = format!("{num_rows} numbers, one for each row");
-            return Err(Error::config("action", format!("{} numbers", scores.len()), allowed, "Pad them."));
+            return Err(Error::config(
+                "action",
+                format!("{} numbers", scores.len()),
+                allowed,
+                "Pad them.",
+            ));
         }
         let mut own = vec![f64::NEG_INFINITY; self.opened.asks.len()];
         for (score, place) in scores.iter().zip(&self.shown) {
@@ -196,7 +213,12 @@ impl Deals {
     /// No episode, a dealer that cannot be asked.
     pub fn expert_scores(&mut self) -> Result<Vec<f64>, Error> {
         let Some(play) = &mut self.play else {
-            return Err(Error::config("expert_scores", "asked", "a deal of an episode", "Reset it."));
+            return Err(Error::config(
+                "expert_scores",
+                "asked",
+                "a deal of an episode",
+                "Reset it.",
+            ));
         };
         let expert = self.expert.get_mut().unwrap_or_else(PoisonError::into_inner);
         let scores = expert.scores(play.cluster_mut(), &self.opened.asks)?;
@@ -238,7 +260,8 @@ impl Deals {
         let asks = &self.opened.asks;
         self.shown = (0..asks.len()).collect();
         if asks.len() > self.mask.len() {
-            self.shown.sort_by_key(|place| !self.opened.movable.contains(&asks[*place].job));
+            self.shown
+                .sort_by_key(|place| !self.opened.movable.contains(&asks[*place].job));
             self.shown.truncate(self.mask.len());
             self.shown.sort_unstable();
         }

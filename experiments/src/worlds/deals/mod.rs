@@ -8,9 +8,7 @@ mod environment;
 mod settings;
 mod starts;
 
-use std::path::Path;
-
-use pleach_dealing::{Formula, NAMES, ScoredOrder, deal_schema, scored_planner};
+use pleach_dealing::{NAMES, ScoredOrder, deal_schema, scored_planner};
 use pleach_distill::search::SearchConfig;
 use pleach_env::{Metrics, Seed, SimConfig, simulate_planner};
 use pleach_scheduler::Planner;
@@ -107,17 +105,11 @@ impl World for DealsWorld {
         names
     }
 
-    /// Files over a deal's rows; other files and names as jobs' evaluations open them.
+    /// As jobs' evaluations open them, files over a deal's rows among them.
     fn opened(&self, names: &[String]) -> Result<Vec<Policy>, Error> {
         let opened = names.iter().map(|name| {
-            if Formula::is_in(Path::new(name)).unwrap_or(false) {
-                return Ok(Policy::Rule(name.clone()));
-            }
-            let policy = Policy::open(name, deal_schema())?;
-            if let Policy::Rule(name) = &policy {
-                DOOR.open_one(name)?.check(self.sim.capabilities)?;
-            }
-            Ok(policy)
+            DOOR.open_one(name)?.check(self.sim.capabilities)?;
+            Ok(Policy::Rule(name.clone()))
         });
         opened.collect()
     }
@@ -130,7 +122,9 @@ impl World for DealsWorld {
         let root = Seed(draw.seed).child("deals", draw.verb as u64);
         let root = root.child(draw.stream, (draw.load * 1e6) as u64);
         let root = root.child("number", draw.number);
-        let seeds: Vec<Seed> = (0..draw.num as u64).map(|list| root.child("list", list)).collect();
+        let seeds: Vec<Seed> = (0..draw.num as u64)
+            .map(|list| root.child("list", list))
+            .collect();
         self.settings
             .source(draw.load)?
             .instances(&self.sim, &seeds, &mut |_| {})

@@ -12,7 +12,12 @@ use crate::worlds::race::{by_hand, column, nodes, split};
 const ORDERS: [(&str, [(&str, f32); 4]); 5] = [
     (
         "least service",
-        [("service", 1.0), ("gang", 0.75), ("speed", -4.0), ("stays", -0.405)],
+        [
+            ("service", 1.0),
+            ("gang", 0.75),
+            ("speed", -4.0),
+            ("stays", -0.405),
+        ],
     ),
     (
         "shortest rest",
@@ -20,11 +25,21 @@ const ORDERS: [(&str, [(&str, f32); 4]); 5] = [
     ),
     (
         "believed cost",
-        [("belief", 1.0), ("gang", 0.75), ("speed", -4.0), ("stays", -0.405)],
+        [
+            ("belief", 1.0),
+            ("gang", 0.75),
+            ("speed", -4.0),
+            ("stays", -0.405),
+        ],
     ),
     (
         "best rate",
-        [("gang", 1.0), ("advantage", -1.0), ("speed", -4.0), ("stays", -0.405)],
+        [
+            ("gang", 1.0),
+            ("advantage", -1.0),
+            ("speed", -4.0),
+            ("stays", -0.405),
+        ],
     ),
     (
         "index",
@@ -44,7 +59,12 @@ pub(super) fn starts(without: &[u16]) -> Result<Vec<Tree>, Error> {
         trees.push(by_hand(schema, name, weights, &nodes(&Branch::Leaf(0)))?);
         if is_allowed("size") {
             let root = split(schema, "size", 0.0, Branch::Leaf(1), Branch::Leaf(0));
-            trees.push(by_hand(schema, &format!("{name}, growth last"), weights, &nodes(&root))?);
+            trees.push(by_hand(
+                schema,
+                &format!("{name}, growth last"),
+                weights,
+                &nodes(&root),
+            )?);
         }
     }
     Ok(trees)

@@ -8,6 +8,7 @@
 pub(crate) mod edit;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use pleach_scheduler::cluster::Slice;
 use pleach_scheduler::{Cluster, ExternalId, JobId};
@@ -54,6 +55,9 @@ pub struct Past {
     #[serde(skip_serializing_if = "Refusals::is_empty")]
     pub refusals: Refusals,
 }
+
+/// That of a job of which nothing is remembered.
+static NO_PAST: LazyLock<Past> = LazyLock::new(Past::default);
 
 /// What a job had received when it last stopped; as in [`pleach_scheduler::record::JobRecord`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -125,8 +129,8 @@ impl Past {
 impl Memory {
     /// What is remembered of a job.
     #[must_use]
-    pub fn past(&self, job: ExternalId) -> Past {
-        self.jobs.get(&job).cloned().unwrap_or_default()
+    pub fn past(&self, job: ExternalId) -> &Past {
+        self.jobs.get(&job).unwrap_or(&NO_PAST)
     }
 
     /// Whether another one says the same but for when jobs were last seen.

@@ -141,16 +141,19 @@ def main():
             while look()[1] < 5:
                 time.sleep(0.2)
             before = after = look()
+            log = folder / "state/decisions.jsonl"
+            log_before = log.stat().st_size
             while after[1] < before[1] + int(num_rounds):
                 site.step()
                 time.sleep(1)
                 after = look()
+            log_bytes = log.stat().st_size - log_before
             memory = [line for line in pathlib.Path(f"/proc/{daemon.pid}/status").read_text().splitlines() if "VmHWM" in line]
         finally:
             daemon.terminate()
             daemon.wait()
         cpu_s, rounds = after[0] - before[0], after[1] - before[1]
-        print(f"{policy}: {1000 * cpu_s / max(rounds, 1):.1f} ms of CPU a round, {rounds} rounds; {memory[0]}")
+        print(f"{policy}: {1000 * cpu_s / max(rounds, 1):.1f} ms of CPU a round, {rounds} rounds, {log_bytes / max(rounds, 1):.0f} bytes of log each; {memory[0]}")
 
 
 main()

@@ -199,8 +199,10 @@ impl Known {
             asks.insert(Arc::clone(&ask));
             Ok(Some((job, ask)))
         };
-        let mut jobs: Vec<(JobSeen, Arc<Asks>)> = Vec::with_capacity(text.len() / 128);
-        let note = each(&mut self.jobs, text, one, |line| jobs.extend(line.clone()))?;
+        let note = each(&mut self.jobs, text, one, |_| {})?;
+        // What was read is put in its order before it is copied.
+        let told = self.jobs.iter().filter_map(|(_, line)| line.as_ref().as_ref());
+        let mut jobs: Vec<&(JobSeen, Arc<Asks>)> = told.collect();
         let mut ids: HashSet<ExternalId, IdHash> = HashSet::default();
         ids.reserve(jobs.len());
         if let Some((twice, _)) = jobs.iter().find(|(job, _)| !ids.insert(job.id)) {
@@ -208,7 +210,8 @@ impl Known {
             return Err(Error::garbage(SQUEUE, 0, "", named));
         }
         jobs.sort_by_cached_key(|(job, _)| job.arrival());
-        let (jobs, asks) = jobs.into_iter().unzip();
+        let asks = jobs.iter().map(|(_, ask)| Arc::clone(ask)).collect();
+        let jobs = jobs.into_iter().map(|(job, _)| job.clone()).collect();
         Ok((jobs, asks, note))
     }
 }

@@ -55,7 +55,8 @@ pub(super) fn ask(commands: &Commands, program: &str, args: &[&str], fields: &st
 const LOOKS: usize = 64;
 
 /// Lines as they were read in the last look: one that is the same, in the same order but for some that went or came, is not read again.
-pub(super) type Lines<T> = VecDeque<(String, T)>;
+/// What they tell lies apart, for lines are moved about.
+pub(super) type Lines<T> = VecDeque<(String, Box<T>)>;
 
 /// Reads lines one by one, numbered from 1, and shows `take` what each tells; what is to be said of those that cannot be read.
 ///
@@ -120,7 +121,7 @@ fn all_but<T>(
         drop(before.drain(..place.unwrap_or(0)));
         let found = match place.and_then(|_| before.pop_front()) {
             Some(found) => Ok(found),
-            None => read(row, line).map(|read| (line.to_owned(), read)),
+            None => read(row, line).map(|read| (line.to_owned(), Box::new(read))),
         };
         match found {
             Ok(found) => {

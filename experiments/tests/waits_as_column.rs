@@ -5,19 +5,16 @@ use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::{EnvConfig, Seed, SimConfig, WorkloadConfig, generate, simulate};
 use pleach_scheduler::heuristics;
 
-const RULES: [&str; 6] = [
-    "sjf",
-    "sjf-reserve",
-    "gpu-time",
-    "gpu-time-reserve",
-    "sjf-best-type",
-    "easy",
+/// Worlds with the best of six rules there, and the weight of the wait that was best of eight on seeds 0 to 11.
+const BEST: [(&str, &str, f64); 3] = [
+    ("Pleach/GavelMulti-v1", "sjf-best-type", -0.05),
+    ("Pleach/Philly-v0", "gpu-time-reserve", 0.05),
+    ("Pleach/PhillyGang-v1", "gpu-time-reserve", 0.1),
 ];
-const PARTS: [f64; 8] = [-1.0, -0.5, -0.2, -0.05, 0.05, 0.2, 0.5, 1.0];
 
 #[test]
-fn the_true_wait_wins_the_best_rules_little() {
-    for world in ["Pleach/GavelMulti-v1", "Pleach/Philly-v0", "Pleach/PhillyGang-v1"] {
+fn the_true_wait_wins_the_best_rules_next_to_nothing() {
+    for (world, rule, weight) in BEST {
         let config = EnvConfig::registered(world).unwrap();
         let WorkloadConfig::Generate(generator) = &config.workload else {
             panic!("{world} is generated");
@@ -26,32 +23,25 @@ fn the_true_wait_wins_the_best_rules_little() {
             estimates: EstimateModel::UserLimit { default_s: 1.0 },
             ..config.sim.clone()
         };
-        let mut sums = vec![[0.0; PARTS.len() + 1]; RULES.len()];
-        for seed in 0..12 {
+        let over = |seed: u64| {
             let mut list = generate(generator, Seed(seed)).unwrap();
             for job in &mut list.jobs {
                 job.estimate_s = Some(job.run_time_s);
             }
-            for (rule, sums) in RULES.iter().zip(&mut sums) {
-                let mut play =
-                    |list: &_| simulate(list, &sim, heuristics::by_name(rule).unwrap().as_mut()).unwrap();
-                let plain = play(&list);
-                sums[0] += plain.metrics.avg_jct_s;
-                for (part, sum) in PARTS.iter().zip(&mut sums[1..]) {
-                    let mut other = list.clone();
-                    for (job, played) in other.jobs.iter_mut().zip(&plain.jobs) {
-                        let most_s = plain.metrics.makespan_s;
-                        job.estimate_s =
-                            Some(job.run_time_s + part * played.first_start_s + (-part).max(0.0) * most_s);
-                    }
-                    *sum += play(&other).metrics.avg_jct_s;
-                }
+            let play = |list: &_| simulate(list, &sim, heuristics::by_name(rule).unwrap().as_mut()).unwrap();
+            let plain = play(&list);
+            let most_s = plain.metrics.makespan_s * (-weight).max(0.0);
+            for (job, played) in list.jobs.iter_mut().zip(&plain.jobs) {
+                // Of jobs that wait at one instant the one whose start is later waits longer.
+                job.estimate_s = Some(job.run_time_s + weight * played.first_start_s + most_s);
             }
-        }
-        let best = sums.iter().map(|sums| sums[0]).fold(f64::INFINITY, f64::min);
-        for (rule, sums) in RULES.iter().zip(&sums) {
-            let over: Vec<String> = sums.iter().map(|sum| format!("{:.3}", sum / best)).collect();
-            println!("{world} {rule}: {}", over.join(" "));
-        }
+            (play(&list).metrics.avg_jct_s / plain.metrics.avg_jct_s).ln()
+        };
+        let logs: Vec<f64> = (100..140).map(over).collect();
+        let mean = logs.iter().sum::<f64>() / 40.0;
+        let spread = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / 39.0 / 40.0).sqrt();
+        let [low, middle, high] = [mean - 2.02 * spread, mean, mean + 2.02 * spread].map(f64::exp);
+        println!("{world} {rule} {weight}: {middle:.3} ({low:.3} to {high:.3})");
+        assert!(middle > 0.97, "{world}: {middle}");
     }
 }

@@ -4,6 +4,7 @@
 
 mod deals;
 mod forecasts;
+mod hidden_priority;
 mod kubernetes_runs;
 mod kubernetes_sites;
 mod kueue_sites;
@@ -13,4 +14,5 @@ mod regret;
 mod schedules;
 mod site_decisions;
 mod slurm_sites;
+mod waits_as_column;
 mod wide_gangs;

@@ -118,13 +118,7 @@ pub fn search<W: World>(
         world: &*world,
         without,
     };
-    let kept = race(
-        &game,
-        &starts,
-        &raced,
-        (&config, file),
-        watcher,
-    )?;
+    let kept = race(&game, &starts, &raced, (&config, file), watcher)?;
     drop(raced);
     let start = kept[kept.len() - 1].clone();
     // A list of each load in turn, so that the first ones are of all loads.

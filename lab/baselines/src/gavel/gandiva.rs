@@ -51,7 +51,8 @@ impl Grouping {
             Some(pair.iter().enumerate().map(of_type).sum())
         };
         // The parts of their speeds alone are added up over all types there.
-        self.beside.retain(|a, b| sum(*a, *b).is_some_and(|sum| sum >= 1.0));
+        self.beside
+            .retain(|a, b| sum(*a, *b).is_some_and(|sum| sum >= 1.0));
         let wanted: f64 = kinds.keys().map(|job| f64::from(gang(job))).sum();
         let fits = wanted <= snapshot.gpus.iter().sum();
         if !fits {

@@ -307,7 +307,10 @@ fn h2(effort: &Effort) -> Result<Reproduction, Error> {
             reproduction.figures.push(Figure::of(what, &used, targets.1));
         }
         let free = over(&|run| run[H2_POLICIES.len()].metrics.makespan_s / run[1].metrics.makespan_s);
-        let what = format!("{}: total time, hadare whose copies join for nothing / hadar", site.name);
+        let what = format!(
+            "{}: total time, hadare whose copies join for nothing / hadar",
+            site.name
+        );
         reproduction.figures.push(Figure::of(what, &free, Target::Record));
         // All nodes busy to the end with copies that join and leave for nothing: no HadarE is faster.
         let speed: f64 = site.nodes.iter().map(|node| f64::from(node.1) * node.2).sum();

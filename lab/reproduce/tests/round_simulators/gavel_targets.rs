@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::presets::gavel::PairSpeeds;
-use pleach_baselines::gavel::group_by;
 use pleach_baselines::gavel::equal_times;
+use pleach_baselines::gavel::group_by;
 use pleach_baselines::gavel::las_norms;
 use pleach_baselines::gavel::{Due, fill};
 use pleach_baselines::gavel::{Kind, Snapshot};
@@ -243,20 +243,36 @@ fn the_makespan_is_that_of_gavels_bisection_or_up_to_its_tolerance_shorter() {
 fn gandivas_combinations_are_due_the_recorded_times() {
     let Some(gavel) = folder("gavel") else { return };
     let mut num_pairs = 0;
-    for config in ["g0a_single8_v100x2", "g1_s40single_4x3", "g2_s40multi_8x3", "g5_m500multi_16x3"] {
+    for config in [
+        "g0a_single8_v100x2",
+        "g1_s40single_4x3",
+        "g2_s40multi_8x3",
+        "g5_m500multi_16x3",
+    ] {
         let runs = runs(&gavel, config);
         let run = runs.iter().find(|run| run.policy == "gandiva").unwrap();
         let workload = workload(&gavel, &speeds(&gavel), run);
         let gpus = snapshot(&workload, &[], &PairSpeeds::new()).gpus;
         for recorded in targets(&gavel.join(&run.name).join(&run.policy), run).0 {
             let gang = |job: JobId| workload.jobs[job.index()].num_gpus;
-            let gangs = recorded.keys().map(|combination| (*combination, gang(combination.job)));
+            let gangs = recorded
+                .keys()
+                .map(|combination| (*combination, gang(combination.job)));
             let ours = equal_times(&gpus, &gangs.collect());
-            num_pairs += recorded.keys().filter(|combination| combination.beside.is_some()).count();
+            num_pairs += recorded
+                .keys()
+                .filter(|combination| combination.beside.is_some())
+                .count();
             for (combination, times) in &recorded {
                 let pairs = times.iter().zip(&ours[combination]);
-                let off = pairs.map(|(theirs, ours)| (theirs - ours).abs()).fold(0.0, f64::max);
-                assert!(off < 1e-6, "{config} {combination:?}: {times:?}, here {:?}", ours[combination]);
+                let off = pairs
+                    .map(|(theirs, ours)| (theirs - ours).abs())
+                    .fold(0.0, f64::max);
+                assert!(
+                    off < 1e-6,
+                    "{config} {combination:?}: {times:?}, here {:?}",
+                    ours[combination]
+                );
             }
         }
     }

@@ -46,11 +46,31 @@ const PLANNERS: [Named; 11] = [
         is_blind: true,
         ..named("max_min_fairness", "gavel-las", [-13.0, -4.0], Some([-6.0, 6.0]))
     },
-    named("max_min_fairness_perf", "gavel-las", [-17.0, -8.0], Some([0.0, 2.0])),
-    named("max_min_fairness_packed", "gavel-las-packed", [-10.0, -9.0], Some([1.0, 2.0])),
-    named("finish_time_fairness_perf", "gavel-ftf", [-17.0, -12.0], Some([-5.0, 1.0])),
+    named(
+        "max_min_fairness_perf",
+        "gavel-las",
+        [-17.0, -8.0],
+        Some([0.0, 2.0]),
+    ),
+    named(
+        "max_min_fairness_packed",
+        "gavel-las-packed",
+        [-10.0, -9.0],
+        Some([1.0, 2.0]),
+    ),
+    named(
+        "finish_time_fairness_perf",
+        "gavel-ftf",
+        [-17.0, -12.0],
+        Some([-5.0, 1.0]),
+    ),
     named("gandiva", "gavel-gandiva", [-17.0, -12.0], Some([-6.0, 1.0])),
-    named("min_total_duration_perf", "gavel-makespan", [-36.0, -11.0], Some([-29.0, 1.0])),
+    named(
+        "min_total_duration_perf",
+        "gavel-makespan",
+        [-36.0, -11.0],
+        Some([-29.0, 1.0]),
+    ),
     Named {
         is_blind: true,
         ..named("fifo", "gavel-fifo", [-19.0, 11.0], None)
@@ -71,7 +91,11 @@ fn planners_are_as_far_from_the_authors_programs_as_the_table_says() {
     for named in PLANNERS {
         let Named { theirs, ours, .. } = named;
         let entry = pleach_baselines::find(ours).unwrap();
-        let settings = if named.is_blind { json!({ "blind": true }) } else { Value::Null };
+        let settings = if named.is_blind {
+            json!({ "blind": true })
+        } else {
+            Value::Null
+        };
         let mut sim = sim.clone();
         sim.capabilities = sim.capabilities.with_actions(entry.requirements);
         for config in CONFIGS {
@@ -84,14 +108,19 @@ fn planners_are_as_far_from_the_authors_programs_as_the_table_says() {
             let mut planner = pleach_baselines::make(ours, &settings).unwrap();
             let result = simulate_planner(&workload, &sim, planner.as_mut()).unwrap();
             let table = rows(&gavel.join(&run.name).join(&run.policy).join("jobs.csv.gz"));
-            let jcts = table.iter().map(|row| number(row, "finish_s") - number(row, "arrival_s"));
+            let jcts = table
+                .iter()
+                .map(|row| number(row, "finish_s") - number(row, "arrival_s"));
             let there_s = jcts.sum::<f64>() / table.len() as f64;
             let off = 100.0 * (result.metrics.avg_jct_s / there_s - 1.0);
             // Until targets are set with a job among them, it does not run there.
             let (tables, times_s) = targets(&gavel.join(&run.name).join(&run.policy), run);
             let waits = workload.jobs.iter().enumerate().map(|(job, spec)| {
                 let has = |table: &Targets| table.keys().any(|key| key.includes(JobId(job as u32)));
-                let first = tables.iter().position(has).map_or(f64::NAN, |place| times_s[place]);
+                let first = tables
+                    .iter()
+                    .position(has)
+                    .map_or(f64::NAN, |place| times_s[place]);
                 first - spec.submit.as_secs_f64()
             });
             let gate = 100.0 * waits.sum::<f64>() / table.len() as f64 / there_s;

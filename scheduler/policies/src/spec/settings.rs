@@ -32,7 +32,7 @@ impl PolicySpec {
         Ok(())
     }
 
-    /// Adds it to others, under its name or, where somebody has that, with the first free number from 2 at its end.
+    /// Adds it to others, under its name or, where that is taken, with the first free number from 2 at its end.
     pub fn join(mut self, all: &mut Vec<PolicySpec>) {
         let name = self.name.clone();
         let mut number = 2;

@@ -1,5 +1,5 @@
-//! All that can decide: a heuristic, a planner, a network, a tree, a formula, what deals by the passes of one of them, or a
-//! policy of the caller's own. It is made anew for every run, and says what it needs, reads and explains.
+//! Whoever can decide: a heuristic, a planner, a network, a tree, what deals by the passes of one of them, or a policy of the caller's
+//! own. It is made anew for every run, and says what it needs, reads and explains.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const CHOOSES: &str = "a policy that chooses among candidates: a heuristic, a ne
 pub struct PolicySpec {
     /// Name in tables.
     name: String,
-    /// Name in the logs of programs that drive a cluster, where it is another one.
+    /// Name in the logs of who drives a cluster, where it is another one.
     own: Option<String>,
     kind: Kind,
 }
@@ -208,7 +208,7 @@ impl PolicySpec {
         self
     }
 
-    /// Name in the logs of programs that drive a cluster: that in the file of a tree, the file's name of a network or formula.
+    /// Name in the logs of who drives a cluster: that in the file of a tree, the name of the file of a network or of a formula.
     #[must_use]
     pub fn own_name(&self) -> &str {
         self.own.as_deref().unwrap_or(&self.name)
@@ -331,7 +331,7 @@ impl PolicySpec {
                     format!("It needs {}.", requirement_flags(missing).join(" and ")),
                 ))
             }
-            // Where jobs cannot be preempted a deal fills free GPUs.
+            // Where nobody may be stopped a deal fills free GPUs.
             Kind::Dealt(inner) => inner.check(capabilities),
             // What it would do besides is not carried out anywhere.
             Kind::Ordered(inner) => inner.check(capabilities.with_actions(inner.lost_in_order()?)),
@@ -367,43 +367,6 @@ impl PolicySpec {
             }
             _ => None,
         }
-    }
-
-    /// Gives a planner settings of its own, by its name in tables: `settings` has one table for each.
-    ///
-    /// # Errors
-    /// A table for a name that is no planner among them, or settings that a planner refuses.
-    pub fn configure(all: &mut [PolicySpec], settings: &Value) -> Result<(), Problem> {
-        let tables = settings.as_object().into_iter().flatten();
-        for (name, table) in tables {
-            let planner = all
-                .iter_mut()
-                .find(|policy| policy.name == *name && matches!(policy.kind, Kind::Planner(..)));
-            let Some(policy) = planner else {
-                return Err(Problem::new(
-                    "policy-config",
-                    name,
-                    "a table for each planner that --policy names",
-                    "Give it to --policy, or take its table out.",
-                ));
-            };
-            if let Kind::Planner(entry, own) = &mut policy.kind {
-                (entry.make)(table)?;
-                *own = table.clone();
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds it to others, under its name or, where another has that, with the first free number from 2 at its end.
-    pub fn join(mut self, all: &mut Vec<PolicySpec>) {
-        let name = self.name.clone();
-        let mut number = 2;
-        while all.iter().any(|other| other.name == self.name) {
-            self.name = format!("{name}-{number}");
-            number += 1;
-        }
-        all.push(self);
     }
 
     /// Whether numbers of a decision point are not enough for it: a heuristic, a planner, a network that corrects a
@@ -479,7 +442,7 @@ impl PolicySpec {
         Ok(wanted.difference(capabilities.actions()))
     }
 
-    /// A dealer that works in rounds and remembers nothing between them, as programs that drive a cluster need it.
+    /// A dealer that works in rounds and remembers nothing between them, as who drives a cluster needs it.
     ///
     /// # Errors
     /// What is no dealer, or one that plans in the simulator alone.
@@ -499,7 +462,7 @@ impl PolicySpec {
             }
             Kind::Dealt(inner) => {
                 let inner = inner.clone();
-                // It chooses among candidates, or it would not be dealt by: the other branch is never taken.
+                // It chooses among candidates, or it would not be dealt by: nobody else ever answers.
                 let make = move || {
                     inner
                         .policy()

@@ -98,7 +98,7 @@ fn rows_beyond_the_most_are_those_of_waiting_jobs() {
 fn trees_are_searched_play_from_their_files_and_are_explained_and_networks_are_trained() {
     let nobody = Watcher::nobody();
     let asked = Searching {
-        simulations: Some(40),
+        simulations: Some(120),
         tune_lists: Some(1),
         judge_lists: Some(2),
         ..Searching::default()

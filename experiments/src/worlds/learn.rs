@@ -219,7 +219,7 @@ pub(super) fn learn<W: World>(
             let at = trainer.num_updates();
             if at.is_multiple_of(LOOK_EVERY) || trainer.is_finished() {
                 let loss = look(game, trainer, &choice, keeper)?;
-                let words = format!("misses {:.2} %", 100.0 * (exp(loss) - FLOOR));
+                let words = format!("loss {:.4}", exp(loss) - FLOOR);
                 watcher.tell(Progress::At(at, &words));
             } else {
                 watcher.tell(Progress::Step);

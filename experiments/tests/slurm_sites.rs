@@ -294,10 +294,7 @@ fn weights_that_the_conf_lacks_come_from_what_sprio_prints_and_others_have_to_ag
         let priority = config.priority.unwrap();
         [priority.age, priority.fair_share, priority.gpu]
     };
-    assert_eq!(
-        weights(site_policy::read(&at("slurm.conf")).unwrap()),
-        [0, 0, 0]
-    );
+    assert_eq!(weights(site_policy::read(&at("slurm.conf")).unwrap()), [0, 0, 0]);
     let printed =
         "JOBID|AGE|FAIRSHARE|JOBSIZE|PARTITION|QOS|TRES\nWeights|70|10000|0|0|0|CPU=0,GRES/gpu=900\n";
     std::fs::write(at("sprio.txt"), printed).unwrap();

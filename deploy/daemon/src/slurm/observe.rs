@@ -188,7 +188,7 @@ impl Known {
             self.jobs = Lines::default();
         }
         let asks = &mut self.asks;
-        if asks.len() > 2 * text.lines().count() {
+        if asks.len() > 2 * self.jobs.len() {
             asks.clear();
         }
         let one = |row, line: &str| {

@@ -95,20 +95,43 @@ mod tests {
             ]
         );
         let none = TEXT.replace("CPU=1000,Mem=2000,GRES/gpu=3000", "(null)");
-        assert_eq!(read(own, &none).unwrap_err().find("PriorityWeightTRES is 0 here"), Some(0));
+        assert_eq!(
+            read(own, &none).unwrap_err().find("PriorityWeightTRES is 0 here"),
+            Some(0)
+        );
         assert_eq!(read("PriorityWeightTRES=0\n", &none).unwrap().len(), 4);
     }
 
     #[test]
     fn what_contradicts_the_file_or_is_no_such_table_is_refused() {
         for (own, text, words) in [
-            ("PriorityWeightAge=999\n", TEXT, "PriorityWeightAge is 1000 here and 999 in slurm.conf"),
+            (
+                "PriorityWeightAge=999\n",
+                TEXT,
+                "PriorityWeightAge is 1000 here and 999 in slurm.conf",
+            ),
             ("PriorityWeightQOS=5\n", TEXT, "PriorityWeightQOS is 0 here and 5"),
-            ("PriorityWeightTRES=CPU=1000\n", TEXT, "PriorityWeightTRES is CPU=1000,Mem"),
-            ("PriorityType=priority/basic\n", TEXT, "PriorityType is priority/multifactor here"),
+            (
+                "PriorityWeightTRES=CPU=1000\n",
+                TEXT,
+                "PriorityWeightTRES is CPU=1000,Mem",
+            ),
+            (
+                "PriorityType=priority/basic\n",
+                TEXT,
+                "PriorityType is priority/multifactor here",
+            ),
             ("", "", "no row of weights"),
-            ("", "JOBID PARTITION   PRIORITY       SITE\n Weights\n", "sprio -w -o"),
-            ("", "JOBID|AGE|FAIRSHARE|JOBSIZE|PARTITION|QOS|TRES\n7|1|2|3|4|5|\n", "no row of weights"),
+            (
+                "",
+                "JOBID PARTITION   PRIORITY       SITE\n Weights\n",
+                "sprio -w -o",
+            ),
+            (
+                "",
+                "JOBID|AGE|FAIRSHARE|JOBSIZE|PARTITION|QOS|TRES\n7|1|2|3|4|5|\n",
+                "no row of weights",
+            ),
         ] {
             let told = read(own, text).unwrap_err();
             assert!(told.contains(words), "{told}");

@@ -23,6 +23,7 @@ pub fn run(args: &ReportArgs, context: &mut Context<'_>) -> Result<(), Error> {
         args.nodes.as_deref(),
         args.mapping.as_deref(),
         args.cluster.as_deref(),
+        None,
     );
     let found = found.map_err(|error| FileKind::Jobs.or_other(&args.jobs, error))?;
     let (quiet, workload) = (args.machine.words.quiet, found.workload);

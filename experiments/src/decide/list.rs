@@ -20,7 +20,7 @@ use crate::workload_report::load::by_type;
 use crate::workload_report::{Inspection, tables};
 
 /// A site's jobs: its accounting, with its nodes, how it is read and its cluster as far as they are given, or a list that was
-/// imported.
+/// imported. Jobs that wait at its end start so long after, s, or are left out.
 ///
 /// # Errors
 /// Files that cannot be used.
@@ -29,6 +29,7 @@ pub fn site_list(
     nodes: Option<&Path>,
     mapping: Option<&Path>,
     cluster: Option<&Path>,
+    later_s: Option<f64>,
 ) -> Result<SiteImport, Error> {
     let cluster = cluster.map(cluster_of).transpose()?;
     let (cluster, assumed) = cluster.map_or((None, None), |(cluster, assumed)| (Some(cluster), assumed));
@@ -52,6 +53,7 @@ pub fn site_list(
             mapping: mapping.transpose()?,
             nodes: nodes.map(NodeTable::read).transpose()?,
             import: options,
+            later_s,
             ..SiteOptions::default()
         };
         import_site(jobs, &options)?
@@ -120,6 +122,7 @@ impl Site<'_> {
             config.nodes.as_deref(),
             config.mapping.as_deref(),
             config.cluster.as_deref(),
+            None,
         )?;
         if let Some(mapping) = mapping {
             atomic_file::write(&self.file("list.mapping.toml"), mapping.text().as_bytes())?;

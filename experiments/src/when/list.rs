@@ -7,7 +7,7 @@ use pleach_env::workload::Workload;
 use pleach_forecast::record::played;
 use pleach_scheduler::cluster_spec::SiteScheduler;
 
-use super::standing::standing;
+use super::standing::{LATER_S, standing};
 use crate::decide::{SiteConfig, site_list};
 use crate::door::{DOOR, PolicySpec};
 use crate::error::Error;
@@ -34,7 +34,7 @@ pub fn list_of(
             let path = |path: &Option<std::path::PathBuf>| path.clone();
             let cluster = cluster.map(Path::to_path_buf).or(path(&config.cluster));
             let (nodes, mapping) = (config.nodes.as_deref(), config.mapping.as_deref());
-            let all = site_list(&config.jobs, nodes, mapping, cluster.as_deref())?.workload;
+            let all = site_list(&config.jobs, nodes, mapping, cluster.as_deref(), Some(LATER_S))?.workload;
             let skipped = all.jobs.len().saturating_sub(config.jobs_max);
             let policies = config.policies(&all.cluster.seen);
             (all.slice(skipped, config.jobs_max), policies, config.scheduling)

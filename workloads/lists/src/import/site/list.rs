@@ -10,7 +10,7 @@ use super::mapping::Mapping;
 use super::options::SiteOptions;
 use super::row::{NO_GPU, Reader};
 use super::taken::Taken;
-use super::{kubernetes, merge, place, sacct_json, table_rows};
+use super::{Fate, kubernetes, merge, place, sacct_json, table_rows};
 use crate::Error;
 use crate::file::cluster_beside;
 use crate::import::Format;
@@ -61,12 +61,13 @@ pub(in crate::import) fn draft(
         ..Taken::default()
     };
     let mut reader = Reader::new(&mapping);
+    reader.keeps_waiting = options.later_s.is_some();
     match format {
         Format::SacctJson => sacct_json::read(path, &mut reader, &mut taken)?,
         Format::Kubernetes => kubernetes::read(path, &mut reader, &mut taken)?,
         _ => table_rows::read(path, &mapping, &mut reader, &mut taken)?,
     }
-    let jobs = merge::merge(&mut taken, reader.latest_s);
+    let jobs = merge::merge(&mut taken, reader.latest_s, options.later_s);
     let first_s = jobs
         .iter()
         .map(|job| job.row.submit_s)
@@ -84,6 +85,8 @@ pub(in crate::import) fn draft(
     {
         return Err(Error::data(path, message));
     }
+    // They say nothing of the cluster.
+    let (jobs, waiting): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.row.fate != Fate::Waiting);
     let mut placed = place::Placing::new(&jobs, (&reader.types, &reader.others), &mapping, options)?;
     placed.cluster.seen.scheduler = taken.scheduler;
     notes.extend(placed.notes());
@@ -93,7 +96,7 @@ pub(in crate::import) fn draft(
     );
     draft.account = taken.account;
     draft.clock_0_unix_s = Some(base_s).filter(|base_s| *base_s > 0.0);
-    for job in jobs {
+    for job in jobs.into_iter().chain(waiting) {
         let mended = job.mended.clone();
         match placed.row(job, base_s, &mapping, &mut draft) {
             Ok(row) => {

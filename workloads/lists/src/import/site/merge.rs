@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Fate;
-use super::row::{BACKWARDS, NO_END, Row, TOO_LONG};
+use super::row::{BACKWARDS, NEVER_BEGAN, NO_END, Row, TOO_LONG};
 use super::taken::Taken;
 use crate::RUN_TIME_S_MAX;
 
@@ -18,6 +18,7 @@ pub(super) const FURTHER_RUN: &str =
 pub(super) const COMPONENT: &str =
     "a component of a heterogeneous job: its GPUs are added to those of its first";
 pub(super) const STILL_RUNS: &str = "still runs at the end of the list: its run time so far";
+pub(super) const STILL_WAITS: &str = "waits at the end of the list: as if it started long after";
 pub(super) const CLOCK_CHANGED: &str =
     "its start and its end lie on two sides of a change of the clock: its run time is what was counted";
 pub(super) const EARLY: &str = "began before it was submitted: submitted when it began";
@@ -41,10 +42,16 @@ pub(super) struct SiteJob {
 }
 
 /// Puts runs together; the order is that of the first runs in the list.
-pub(super) fn merge(taken: &mut Taken, latest_s: f64) -> Vec<SiteJob> {
+pub(super) fn merge(taken: &mut Taken, latest_s: f64, later_s: Option<f64>) -> Vec<SiteJob> {
     let mut jobs = Vec::new();
+    // Where none runs it is not known when the list was taken.
+    let is_taken = taken.rows.iter().any(|row| row.fate == Fate::Running);
+    let later_s = later_s.filter(|_| is_taken).map(|later_s| latest_s + later_s);
+    // Slurm names no such instant of jobs that are held or wait for others.
+    let tells_eligible = taken.rows.iter().any(|row| row.eligible_s.is_some());
     for row in std::mem::take(&mut taken.rows) {
-        match job_of(row, latest_s) {
+        let may_start = row.eligible_s.is_some() || !tells_eligible;
+        match job_of(row, latest_s, later_s.filter(|_| may_start)) {
             Ok(job) => jobs.push(job),
             Err(reason) => taken.leave_out(reason),
         }
@@ -53,8 +60,20 @@ pub(super) fn merge(taken: &mut Taken, latest_s: f64) -> Vec<SiteJob> {
     join_components(jobs, taken)
 }
 
-fn job_of(row: Row, latest_s: f64) -> Result<SiteJob, &'static str> {
+fn job_of(mut row: Row, latest_s: f64, later_s: Option<f64>) -> Result<SiteJob, &'static str> {
     let mut mended = row.mended.clone();
+    if row.fate == Fate::Waiting {
+        let start_s = later_s.ok_or(NEVER_BEGAN)?;
+        mended.push(STILL_WAITS);
+        (row.start_s, row.end_s, row.run_s) = (later_s, later_s, None);
+        return Ok(SiteJob {
+            row,
+            run_s: 1.0,
+            end_s: Some(start_s),
+            held_s: 0.0,
+            mended,
+        });
+    }
     let is_running = row.fate == Fate::Running;
     let between = |end: f64| row.start_s.map(|start| end - start);
     let run_s = if is_running {
@@ -101,11 +120,13 @@ fn join_runs(jobs: Vec<SiteJob>, taken: &mut Taken) -> Vec<SiteJob> {
             continue;
         };
         let first = &mut joined[*index];
+        // One that waits again has ended for now.
+        let may_follow = job.row.fate != Fate::Waiting;
         let is_next = first.row.may_run_again
             || first
                 .end_s
                 .is_some_and(|end| job.row.submit_s <= end + REQUEUE_S_MAX);
-        if is_next && taken.mapping_is_slurm {
+        if is_next && may_follow && taken.mapping_is_slurm {
             first.run_s = (first.run_s + job.run_s).min(RUN_TIME_S_MAX);
             first.end_s = job.end_s;
             first.row.fate = job.row.fate;

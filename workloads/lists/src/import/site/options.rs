@@ -14,6 +14,8 @@ pub struct SiteOptions {
     pub nodes: Option<NodeTable>,
     /// Window, cluster, walls.
     pub import: ImportOptions,
+    /// How long after the end of the list jobs are said to start that wait then, s; none: they are left out. Slurm's alone.
+    pub later_s: Option<f64>,
     /// The file beside the list from which the cluster of the options was read; found by the reader.
     pub beside: Option<PathBuf>,
 }

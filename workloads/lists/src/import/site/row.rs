@@ -120,6 +120,8 @@ pub(super) struct Reader<'a> {
     /// Names of types as the source writes them, in order of appearance.
     pub types: Vec<String>,
     index: BTreeMap<String, u16>,
+    /// Whether jobs count that wait at the end of the list.
+    pub keeps_waiting: bool,
     /// The latest time that any row names, s: no later than the export.
     pub latest_s: f64,
     /// Rows without GPUs, by the nodes on which they ran.
@@ -134,6 +136,7 @@ impl<'a> Reader<'a> {
             mapping,
             types: Vec::new(),
             index: BTreeMap::new(),
+            keeps_waiting: false,
             latest_s: f64::NEG_INFINITY,
             others: BTreeMap::new(),
             partitions: BTreeSet::new(),
@@ -158,7 +161,10 @@ impl<'a> Reader<'a> {
         }
         let fate = known.unwrap_or(Fate::Unknown);
         let run_s = span(facts.run_time, &self.mapping.run_time_unit);
-        has_begun(facts, fate, run_s)?;
+        let waits = self.keeps_waiting && fate == Fate::Waiting;
+        if !waits {
+            has_begun(facts, fate, run_s)?;
+        }
         let num_nodes = self.num_nodes(facts, &mut mended);
         let (num_gpus, types, asked) = match gpus_of(facts, num_nodes, &mut mended) {
             Ok(gpus) => gpus,
@@ -173,7 +179,9 @@ impl<'a> Reader<'a> {
             Some(at) => at,
             None => return Err(Reason::cell(NO_SUBMISSION, facts.unread[0])),
         };
-        check_run_time(facts, fate, run_s, &mut mended)?;
+        if !waits {
+            check_run_time(facts, fate, run_s, &mut mended)?;
+        }
         let mut ran_on: Vec<u16> = types.iter().filter_map(|name| self.type_of(name)).collect();
         if ran_on.is_empty() && !is_nothing(facts.gpu_type) {
             ran_on.extend(self.type_of(facts.gpu_type));
@@ -191,7 +199,7 @@ impl<'a> Reader<'a> {
             may_run_again: fate == Fate::Requeued || is_cut(facts.state),
             submit_s,
             eligible_s: facts.eligible_s,
-            start_s: facts.start_s,
+            start_s: facts.start_s.filter(|_| !waits),
             end_s: facts.end_s,
             run_s,
             limit_s: self.limit_s(facts, &mut mended),

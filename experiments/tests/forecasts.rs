@@ -2,9 +2,10 @@
 
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::{GeneratorConfig, Seed, SimConfig, generate};
+use pleach_experiments::SchedulingConfig;
 use pleach_experiments::door::DOOR;
 use pleach_experiments::progress::Watcher;
-use pleach_experiments::when::{Ask, asked, hindcast, recorded, when};
+use pleach_experiments::when::{Ask, asked, hindcast, list_of, recorded, when};
 use pleach_forecast::boost::quantile;
 use pleach_forecast::draws::Draws;
 use pleach_forecast::hindcast::Asked;
@@ -128,5 +129,74 @@ fn an_answer_repeats_itself_names_no_user_and_says_how_it_came_about() {
             .rows
             .iter()
             .all(|row| row.loss_s >= 0.0 && row.loss_log.is_finite())
+    );
+}
+
+/// Of a site's accounting, at its end: of two jobs that wait one is held.
+#[test]
+fn a_job_that_waits_in_a_sites_accounting_has_an_answer_and_one_that_is_held_has_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let row = |id: u32, [submit, eligible, start, end]: [&str; 4], elapsed: &str, state: &str, gpus: u32| {
+        let at = |clock: &str| match clock {
+            "" => "Unknown".to_owned(),
+            clock => format!("2024-03-01T{clock}:00"),
+        };
+        let [submit, eligible, start, end] = [submit, eligible, start, end].map(at);
+        let tres = format!("gres/gpu={gpus},node=1");
+        let (alloc, node) = if start == "Unknown" {
+            ("", "None assigned")
+        } else {
+            (&*tres, "g1")
+        };
+        format!(
+            "{id}|ann|{submit}|{eligible}|{start}|{end}|{elapsed}|04:00:00|{state}|{tres}|{alloc}|{node}\n"
+        )
+    };
+    let rows = [
+        row(
+            1,
+            ["08:00", "08:00", "08:00", "09:00"],
+            "01:00:00",
+            "COMPLETED",
+            8,
+        ),
+        row(2, ["08:30", "08:30", "09:00", ""], "01:00:00", "RUNNING", 8),
+        row(3, ["09:30", "09:30", "", ""], "00:00:00", "PENDING", 8),
+        row(4, ["09:40", "", "", ""], "00:00:00", "PENDING", 1),
+    ];
+    let header = "JobID|User|Submit|Eligible|Start|End|Elapsed|Timelimit|State|ReqTRES|AllocTRES|NodeList\n";
+    let file = |name: &str| folder.path().join(name);
+    std::fs::write(file("sacct.txt"), header.to_owned() + &rows.concat()).unwrap();
+    let jobs = file("sacct.txt").display().to_string();
+    std::fs::write(
+        file("site.toml"),
+        format!("jobs = {jobs:?}\npolicy = [\"easy\"]\n"),
+    )
+    .unwrap();
+    let name = file("site.toml").display().to_string();
+    let (list, sim, policy) = list_of(&name, None, None, &SchedulingConfig::default()).unwrap();
+    let (list, is_played) = recorded(list, &sim, &policy).unwrap();
+    assert!(!is_played);
+    let asked = asked(&list, (&sim, &policy), 5, "replay");
+    let of = |job: &str| {
+        let ask = Ask {
+            job: Some(job.into()),
+            ..Ask::default()
+        };
+        when(&asked, None, &ask, &Watcher::nobody())
+    };
+    let answer = of("3").unwrap();
+    assert_eq!((answer.queue, answer.gpus), ([1.0, 1.0, 8.0], [0.0, 8.0]));
+    assert!(
+        answer.words().starts_with("job 3 of 8 GPUs has waited 30.0 min"),
+        "{}",
+        answer.words()
+    );
+    assert!((1.0..10_800.0).contains(&answer.forecast.median_s), "{answer:?}");
+    assert!(
+        of("4")
+            .unwrap_err()
+            .to_string()
+            .contains("one of the 1 jobs that wait")
     );
 }

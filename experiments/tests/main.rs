@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod forecasts;
+mod hidden_priority;
 mod kubernetes_runs;
 mod kubernetes_sites;
 mod kueue_sites;
@@ -12,4 +13,5 @@ mod regret;
 mod schedules;
 mod site_decisions;
 mod slurm_sites;
+mod waits_as_column;
 mod wide_gangs;

@@ -400,7 +400,7 @@ mod tests {
         for (mut sim, ends_s) in [(free_joins(), 1020.0), (SimConfig::default(), 1050.0)] {
             let entry = pleach_baselines::find("hadare").unwrap();
             sim.capabilities = sim.capabilities.with_actions(entry.requirements);
-            let mut planner = (entry.make)(&json!({ "weight_gb": 0.0 })).unwrap();
+            let mut planner = (entry.make)(&json!({ "weight_gb": 72.0, "gb_per_s": 1.0 })).unwrap();
             let result = simulate_planner(&workload, &sim, planner.as_mut()).unwrap();
             let finishes = result.jobs.iter().map(|job| job.finish_s);
             assert_eq!(finishes.collect::<Vec<f64>>(), [720.0, ends_s]);

@@ -132,10 +132,6 @@ fn what_a_verb_does_not_look_at_in_a_world_is_refused() {
             "distill --search --workload requests --set train.num_updates=3",
             ["train.num_updates", none],
         ),
-        (
-            "distill --search --workload requests --set search.teacher=a.json",
-            ["a.json", "No such file"],
-        ),
         ("distill --search --set replicas=3", ["set", "world of jobs"]),
         ("train --workload requests --units 2", ["units", none]),
         ("train --workload requests --config a.toml", ["config", none]),

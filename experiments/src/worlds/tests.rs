@@ -132,6 +132,19 @@ fn a_searched_tree_repeats_itself_plays_from_its_file_and_is_explained() {
         std::fs::write(&path, found.tree.to_json()).unwrap();
         assert!(world_tree(&path).unwrap().is_some());
         assert!(!certified(&path).unwrap().unwrap().verdicts.is_empty(), "{name}");
+        // A search begins with it too, but not where it may not read what the tree reads.
+        let patching = |without: Vec<String>| {
+            let asked = Searching {
+                teacher: Some(path.clone()),
+                without,
+                ..searching()
+            };
+            opened(name, &settings).search(&asked, (5, None), &nobody)
+        };
+        assert!(patching(Vec::new()).is_ok(), "{name}");
+        let read = vec![found.tree.features()[0].to_string()];
+        let refused = patching(read).err().unwrap().to_string();
+        assert!(refused.contains("without"), "{name}: {refused}");
         let file = path.to_str().unwrap();
         let played = opened(name, &settings)
             .compare(&comparing(&[rule, file], 1), &nobody)

@@ -84,8 +84,8 @@ fn single(effort: &Effort, jobs_per_hour: f64, seed: Seed) -> Result<Arc<Workloa
 
 /// Jobs of a run, and those whose JCT counts: others come while they run, as in the paper, which counts jobs 4,000 to 5,000
 /// of an endless stream.
-const NUM_JOBS: usize = 5500;
-const MEASURED: std::ops::Range<usize> = 4000..5000;
+const NUM_JOBS: usize = 3500;
+const MEASURED: std::ops::Range<usize> = 1500..2500;
 
 /// Mean JCT over seeds, h, for each policy and load. `[policy][load][seed]`
 fn jcts_h(

@@ -358,7 +358,7 @@ fn h2(effort: &Effort) -> Result<Reproduction, Error> {
 
 #[cfg(test)]
 mod tests {
-    use pleach_experiments::progress::Watcher;
+    use pleach_env::simulate_planner;
 
     use super::*;
 
@@ -385,24 +385,25 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_joins_at_the_next_round_and_a_restart_is_all_that_it_costs_here() {
-        // Two equal nodes, jobs of 500 and 1,440 s. The second copy joins when the third round begins, at 720 s, with 720 s left:
-        // 360 s for two. Where the job has to start again they begin 30 s later.
+    fn a_copy_joins_at_a_round_and_a_restart_is_all_that_it_costs_here() {
+        // Two equal nodes, jobs of 720 and 1,080 s, copies that lose 144 of 360 s: two are 1.2 times as fast as one. The second copy
+        // joins when the third round begins, at 720 s, with 360 s left: 300 s. Where the job starts again they begin 30 s later.
         let site = Site {
             name: "two",
             nodes: &[("V100", 2, 1.0)],
             total: 1.0,
         };
         let mut workload = site.mix(Seed(1), 2);
-        for (job, run_time_s) in workload.jobs.iter_mut().zip([500.0, 1440.0]) {
+        for (job, run_time_s) in workload.jobs.iter_mut().zip([720.0, 1080.0]) {
             job.run_time_s = run_time_s;
         }
-        let workload = Arc::new(workload);
-        for (sim, ends_s) in [(free_joins(), 1080.0), (SimConfig::default(), 1110.0)] {
-            let run = Run::new(&workload, &sim, "hadare").with(json!({ "weight_gb": 0.0 }));
-            let results = run_all("H2", &Watcher::nobody(), &[run]).unwrap();
-            let finishes = results[0].jobs.iter().map(|job| job.finish_s);
-            assert_eq!(finishes.collect::<Vec<f64>>(), [500.0, ends_s]);
+        for (mut sim, ends_s) in [(free_joins(), 1020.0), (SimConfig::default(), 1050.0)] {
+            let entry = pleach_baselines::find("hadare").unwrap();
+            sim.capabilities = sim.capabilities.with_actions(entry.requirements);
+            let mut planner = (entry.make)(&json!({ "weight_gb": 72.0, "gb_per_s": 1.0 })).unwrap();
+            let result = simulate_planner(&workload, &sim, planner.as_mut()).unwrap();
+            let finishes = result.jobs.iter().map(|job| job.finish_s);
+            assert_eq!(finishes.collect::<Vec<f64>>(), [720.0, ends_s]);
         }
     }
 

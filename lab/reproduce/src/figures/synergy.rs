@@ -27,7 +27,8 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         title: "Synergy-TUNE against proportional CPU and memory over load",
         source: "Mohan et al., OSDI'22, figure 8 and abstract; artefact README",
         setup: "128 GPUs in 16 servers of 24 cores and 500 GiB, single-GPU jobs, FIFO, models 20 % image, 70 % language, 10 % \
-                speech, Gavel's run times, 5 to 9.5 jobs/h, rounds of 300 s, no cost of moving, JCT over jobs 4000 to 5000",
+                speech, Gavel's run times, 5 to 9.5 jobs/h, rounds of 300 s in which jobs are placed anew in their order, as in the \
+                release, no cost of moving, JCT over jobs 4000 to 5000",
         run: load,
     },
     Benchmark {

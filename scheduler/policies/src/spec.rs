@@ -1,5 +1,5 @@
-//! Whoever can decide: a heuristic, a planner, a network, a tree, what deals by the passes of one of them, or a policy of the caller's
-//! own. It is made anew for every run, and says what it needs, reads and explains.
+//! All that can decide: a heuristic, a planner, a network, a tree, a formula, what deals by the passes of one of them, or a
+//! policy of the caller's own. It is made anew for every run, and says what it needs, reads and explains.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const CHOOSES: &str = "a policy that chooses among candidates: a heuristic, a ne
 pub struct PolicySpec {
     /// Name in tables.
     name: String,
-    /// Name in the logs of who drives a cluster, where it is another one.
+    /// Name in the logs of programs that drive a cluster, where it is another one.
     own: Option<String>,
     kind: Kind,
 }
@@ -208,7 +208,7 @@ impl PolicySpec {
         self
     }
 
-    /// Name in the logs of who drives a cluster: that in the file of a tree, the name of the file of a network or of a formula.
+    /// Name in the logs of programs that drive a cluster: that in the file of a tree, the file's name of a network or formula.
     #[must_use]
     pub fn own_name(&self) -> &str {
         self.own.as_deref().unwrap_or(&self.name)
@@ -331,7 +331,7 @@ impl PolicySpec {
                     format!("It needs {}.", requirement_flags(missing).join(" and ")),
                 ))
             }
-            // Where nobody may be stopped a deal fills free GPUs.
+            // Where jobs cannot be preempted a deal fills free GPUs.
             Kind::Dealt(inner) => inner.check(capabilities),
             // What it would do besides is not carried out anywhere.
             Kind::Ordered(inner) => inner.check(capabilities.with_actions(inner.lost_in_order()?)),
@@ -442,7 +442,7 @@ impl PolicySpec {
         Ok(wanted.difference(capabilities.actions()))
     }
 
-    /// A dealer that works in rounds and remembers nothing between them, as who drives a cluster needs it.
+    /// A dealer that works in rounds and remembers nothing between them, as programs that drive a cluster need it.
     ///
     /// # Errors
     /// What is no dealer, or one that plans in the simulator alone.
@@ -462,7 +462,7 @@ impl PolicySpec {
             }
             Kind::Dealt(inner) => {
                 let inner = inner.clone();
-                // It chooses among candidates, or it would not be dealt by: nobody else ever answers.
+                // It chooses among candidates, or it would not be dealt by: the other branch is never taken.
                 let make = move || {
                     inner
                         .policy()

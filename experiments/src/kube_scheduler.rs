@@ -13,7 +13,7 @@ use pleach_scheduler::Problem;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::site_policy::text;
+use crate::slurm_conf::text;
 
 const KIND: &str = "KubeSchedulerConfiguration";
 /// What lies beside it.

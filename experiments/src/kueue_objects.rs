@@ -13,7 +13,7 @@ use pleach_site::quantity;
 use serde_json::{Map, Value, json};
 
 use crate::kube_scheduler;
-use crate::site_policy::text;
+use crate::slurm_conf::text;
 
 /// The policy's name.
 pub(crate) const NAME: &str = "kueue";

@@ -57,6 +57,7 @@ pub mod report;
 pub mod run_folder;
 pub mod schedule;
 pub mod site_policy;
+mod slurm_conf;
 
 pub mod sweep;
 pub mod train;

@@ -2,7 +2,7 @@
 //!
 //! `CLUSTER.cfg` is what `sacctmgr dump CLUSTER` writes (accounts, shares, their limits), `qos.txt` what `sacctmgr -P show qos`
 //! prints (priorities and limits of qualities of service), `sshare.txt` what `sshare -a -l -P` printed when the list begins (use),
-//! `sprio.txt` the weights that are in force ([`missing_weights`]). Nodes are numbered as the importer numbers those with GPUs: equal
+//! `sprio.txt` the weights that are in force (`slurm_conf.rs`). Nodes are numbered as the importer numbers those with GPUs: equal
 //! ones together, in the order of the file.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,21 +13,16 @@ use pleach_dealing::slurm::{
 };
 use pleach_policies::{Door, PolicySpec};
 use pleach_scheduler::Problem;
-use pleach_scheduler::problem::files;
-use pleach_site::slurm::{
-    Association, Conf, Row, associations, devices, expand, is_null, missing_weights, printed, span_s,
-};
+use pleach_site::slurm::{Association, Conf, Row, associations, devices, expand, is_null, printed, span_s};
 use serde_json::Value;
 
-/// Largest of these files, bytes.
-const BYTES_MAX: u64 = 1 << 26;
+use crate::slurm_conf::{beside, conf_text, parsed};
+
 /// The policy's name, and how such a file's name ends.
 const NAME: &str = "slurm";
 const ENDING: &str = "conf";
 /// Use of accounts and users at the beginning.
 pub(crate) const USE: &str = "sshare.txt";
-/// Weights in force.
-const WEIGHTS: &str = "sprio.txt";
 /// From an event to the pass of the main scheduler, s, and the part of `batch_sched_delay` that comes on top. *Fitted* on two
 /// recorded lists, one with `batch_sched_delay=0`, one with the default.
 const LAG: (f64, f64) = (0.5, 0.5);
@@ -38,37 +33,6 @@ pub(crate) fn open(path: &Path) -> Option<Result<PolicySpec, Problem>> {
         let value = serde_json::to_value(read(path)?).unwrap_or(Value::Null);
         Door::SIMULATOR.planner(NAME, value)
     })
-}
-
-/// A file as text.
-pub(crate) fn text(path: &Path) -> Result<String, Problem> {
-    let read = std::fs::File::open(path).and_then(|file| files::at_most(file, BYTES_MAX));
-    let bytes = read.map_err(|error| Problem::data(path, error.to_string()))?;
-    let bytes = bytes.ok_or_else(|| Problem::data(path, format!("it is longer than {BYTES_MAX} bytes")))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn parsed(path: &Path, text: &str) -> Result<Conf, Problem> {
-    Conf::of_text(text).map_err(|error| match error.line {
-        0 => Problem::data(path, error.to_string()),
-        line => Problem::data(path, format!("line {line}: {error}")),
-    })
-}
-
-fn beside(path: &Path, name: &str) -> Result<Option<String>, Problem> {
-    let file = path.with_file_name(name);
-    file.is_file().then(|| text(&file)).transpose()
-}
-
-/// The text of a `slurm.conf`, with the weights that it lacks and `sprio` printed.
-pub(crate) fn conf_text(path: &Path) -> Result<String, Problem> {
-    let mut conf = text(path)?;
-    if let Some(printed) = beside(path, WEIGHTS)? {
-        let lines = missing_weights(&parsed(path, &conf)?, &printed);
-        let lines = lines.map_err(|told| Problem::data(path.with_file_name(WEIGHTS), told))?;
-        conf += &lines.iter().map(|line| format!("\n{line}")).collect::<String>();
-    }
-    Ok(conf)
 }
 
 /// The settings of a `slurm.conf` and of what lies beside it.

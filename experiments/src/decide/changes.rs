@@ -15,7 +15,7 @@ use super::site::{ARTEFACT_BYTES_MAX, CHANGE, Change, Site};
 use crate::error::Error;
 use crate::kube_scheduler::{self, SETTINGS};
 use crate::run_folder::atomic_file;
-use crate::{kueue_objects, site_policy};
+use crate::{kueue_objects, site_policy, slurm_conf};
 
 /// The site's own policy by name.
 pub(super) const OWN: &str = "slurm";
@@ -60,7 +60,7 @@ impl Site<'_> {
             }
             None => return Vec::new(),
         };
-        let text = site_policy::conf_text(path);
+        let text = slurm_conf::conf_text(path);
         // A file that is none is refused where the site's own policy is opened.
         match (text.map(|text| Conf::of_text(&text)), site_policy::read(path)) {
             (Ok(Ok(conf)), Ok(config)) => of(&conf, &config),
@@ -122,7 +122,7 @@ impl Site<'_> {
             return Ok(());
         };
         let text = match own {
-            OWN => site_policy::conf_text(path)?,
+            OWN => slurm_conf::conf_text(path)?,
             _ => atomic_file::read_text(path, ARTEFACT_BYTES_MAX)?,
         };
         let cluster = Conf::of_text(&text)

@@ -79,7 +79,7 @@ pub const READERS: [Reader; 17] = [
     Reader {
         name: "slurm-conf",
         beside: &[],
-        sources: &["experiments/src/site_policy.rs"],
+        sources: &["experiments/src/slurm_conf.rs"],
         read: |path| {
             site_policy::read(path)
                 .map(drop)
@@ -115,7 +115,7 @@ pub const READERS: [Reader; 17] = [
     Reader {
         name: "sprio",
         beside: &[("slurm.conf", "slurm-conf/site.conf")],
-        sources: &["workloads/site/src/slurm/weights.rs"],
+        sources: &[],
         read: |path| {
             let read = site_policy::read(&path.with_file_name("slurm.conf"));
             read.map(drop).map_err(|error| error.to_string())

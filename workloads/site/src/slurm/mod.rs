@@ -23,7 +23,7 @@ pub use lines::{sums, values};
 pub use node_list::{ListError, expand, fold, num_nodes};
 pub use span::{limit_s, span_s};
 pub use state::{Fate, is_cut};
-pub use weights::{SHOW_WEIGHTS, missing_weights};
+pub use weights::missing_weights;
 
 /// Whether a field of a running Slurm says that there is nothing.
 #[must_use]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::{Conf, is_null, printed};
 
 /// The command that prints them.
-pub const SHOW_WEIGHTS: &str = "sprio -w -o '%i|%A|%F|%J|%P|%Q|%T'";
+const SHOW_WEIGHTS: &str = "sprio -w -o '%i|%A|%F|%J|%P|%Q|%T'";
 
 /// Columns and the keys of `slurm.conf`.
 const KEYS: [(&str, &str); 6] = [

@@ -21,7 +21,7 @@ const CALLS: [&str; 10] = [
 ];
 
 /// What is read elsewhere, and where.
-const ELSEWHERE: [(&str, &str); 23] = [
+const ELSEWHERE: [(&str, &str); 24] = [
     (
         "cli/src/commands/distill/teacher.rs",
         "settings of a run, as the reader `training` has them",
@@ -44,6 +44,10 @@ const ELSEWHERE: [(&str, &str); 23] = [
     ("experiments/src/run_folder/hash.rs", "bytes that are hashed"),
     (
         "experiments/src/worlds/environments.rs",
+        "settings of one's own program in Python: python/tests",
+    ),
+    (
+        "experiments/src/worlds/deals/environment.rs",
         "settings of one's own program in Python: python/tests",
     ),
     (

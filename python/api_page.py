@@ -10,6 +10,7 @@ MODULES = {
     "env": ["PleachEnv"],
     "vector": ["PleachVectorEnv"],
     "serving": ["ServingEnv"],
+    "deals": ["DealEnv"],
     "policies": ["names", "load", "batched", "Policy"],
     "columns": ["named", "by_name", "Named"],
     "comparison": ["evaluate", "Comparison", "distill", "Distilled"],

@@ -70,8 +70,7 @@ pub struct Capture {
     num_unrun: usize,
     num_stopped: usize,
     foreign: BTreeSet<ExternalId>,
-    num_typed: usize,
-    /// The policy of the last round.
+    /// Who decided last.
     policy: String,
     /// When the last round was taken, Unix time, s, and its number.
     last: (i64, u64),

@@ -70,7 +70,7 @@ pub struct Capture {
     num_unrun: usize,
     num_stopped: usize,
     foreign: BTreeSet<ExternalId>,
-    /// Who decided last.
+    /// The policy of the last round.
     policy: String,
     /// When the last round was taken, Unix time, s, and its number.
     last: (i64, u64),

@@ -26,7 +26,7 @@ fn flag(flag: &str, path: &Path) -> Result<(), String> {
     parsed.map(drop).map_err(|error| error.to_string())
 }
 
-pub const READERS: [Reader; 17] = [
+pub const READERS: [Reader; 18] = [
     Reader {
         name: "served-forecasts",
         beside: &[],

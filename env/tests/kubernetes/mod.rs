@@ -29,7 +29,7 @@ const NUM_NODES: usize = 8;
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
     id: String,
-    submit_s: f64,
+    pub(crate) submit_s: f64,
     run_s: f64,
     num_pods: u32,
     ask: Room,

@@ -219,7 +219,7 @@ class Plane:
                  f"--service-account-signing-key-file={self.at('accounts.key')}",
                  f"--service-account-key-file={self.at('accounts.key')}", "--service-cluster-ip-range=10.0.0.0/24",
                  "--endpoint-reconciler-type=none", f"--admission-control-config-file={etc / 'admission.json'}",
-                 # Nobody makes service accounts here, and no kubelet takes taints away.
+                 # Nothing makes service accounts here, and no kubelet takes taints away.
                  "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition", f"--cert-dir={self.folder / 'pki'}", *self.gate_words(),
                  # The groups of Pods that these gates are about.
                  *(["--runtime-config=scheduling.k8s.io/v1alpha2=true"] if self.gates else []), *more]
@@ -252,6 +252,11 @@ class Plane:
         ran = subprocess.run([self.program, "--config", self.settings, *words], env=env, capture_output=True, text=True,
                              timeout=LIMIT_S)
         return ran.returncode, ran.stdout + ran.stderr
+
+    def text(self, *words):
+        """Runs a program to its end; what it prints."""
+        ran = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=LIMIT_S, cwd=self.folder)
+        return ran.stdout + ran.stderr
 
     def kubectl(self, *words, text=None):
         words = [self.binary("kubectl"), "--kubeconfig", self.admin_config, *words]

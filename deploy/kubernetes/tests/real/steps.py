@@ -11,6 +11,7 @@ import time
 from api import GATE, MERGE, OTHER, SERVE, TEAM, Client, gates, notes, template
 from events import Events
 from first_day import FirstDay
+from forecasts import Forecasts
 from plane import DEPLOY, Failed, Plane, expect, wait_for
 from shapes import Shapes
 from waiting import Waiting
@@ -464,6 +465,7 @@ def main():
             ("a quota that holds one of two Jobs", waiting.quota),
             ("classes of priority", waiting.classes),
             ("a first day, as operator and user type it", FirstDay(steps).first_day),
+            ("forecasts of starts", Forecasts(steps).forecasts),
             ("gangs of every shape under lost pods and nodes", Shapes(steps).shapes),
             ("a webhook that is not heard", events.unheld),
             ("hand-back", steps.handed_back),

@@ -64,8 +64,7 @@ pub struct Driver<S> {
 
 impl<S: BatchSystem> Driver<S> {
     /// Reads the policy and what is remembered in the folder. Nothing is asked of the batch system yet. `port` of the loopback
-    /// address serves the metrics; none: no port is opened, and a caller with a server of its own serves
-    /// [`Driver::metrics_text`].
+    /// address serves the metrics; none: no port is opened, and the caller may serve [`Driver::metrics_text`].
     ///
     /// # Errors
     /// Settings out of their ranges, a policy that does not fit, a port that cannot be had.

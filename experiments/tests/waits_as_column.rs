@@ -4,6 +4,7 @@
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::{EnvConfig, Seed, SimConfig, WorkloadConfig, generate, simulate};
 use pleach_scheduler::heuristics;
+use pleach_scheduler::portable_math::{exp, ln};
 
 /// Worlds with the best of six rules there, and the weight of the wait that was best of eight on seeds 0 to 11.
 const BEST: [(&str, &str, f64); 3] = [
@@ -35,12 +36,12 @@ fn the_true_wait_wins_the_best_rules_next_to_nothing() {
                 // Of jobs that wait at one instant the one whose start is later waits longer.
                 job.estimate_s = Some(job.run_time_s + weight * played.first_start_s + most_s);
             }
-            (play(&list).metrics.avg_jct_s / plain.metrics.avg_jct_s).ln()
+            ln(play(&list).metrics.avg_jct_s / plain.metrics.avg_jct_s)
         };
         let logs: Vec<f64> = (100..140).map(over).collect();
         let mean = logs.iter().sum::<f64>() / 40.0;
         let spread = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / 39.0 / 40.0).sqrt();
-        let [low, middle, high] = [mean - 2.02 * spread, mean, mean + 2.02 * spread].map(f64::exp);
+        let [low, middle, high] = [mean - 2.02 * spread, mean, mean + 2.02 * spread].map(exp);
         println!("{world} {rule} {weight}: {middle:.3} ({low:.3} to {high:.3})");
         assert!(middle > 0.97, "{world}: {middle}");
     }

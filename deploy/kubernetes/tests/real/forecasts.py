@@ -43,7 +43,7 @@ class Forecasts(FirstDay):
         for _ in range(3):
             steps.add("short", 8, life_s=2, estimate_s=60)
         steps.until_all_ended()
-        wide = [steps.add("wide", 8, life_s=40, estimate_s=90) for _ in range(3)]
+        wide = [steps.add("wide", 8, life_s=80, estimate_s=120) for _ in range(3)]
         wait_for("the nodes are full", lambda: all(steps.watcher.node_of(name) for name in wide))
         job = self.client.job("later", 1, 8, life_s=0.5, estimate_s=60)
         made = self.client.must("POST", f"/apis/batch/v1/namespaces/{TEAM}/jobs", job)

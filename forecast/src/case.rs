@@ -192,9 +192,23 @@ impl Scene<'_> {
             at_once,
             by_limits_s,
             by_medians_s,
-            history: quantiles(self.past.waits(who.size)),
+            history: self.history_of(subject, who).unwrap_or(replay),
             features,
         }
+    }
+
+    /// Past waits of its size; of a job that waits already the rest of those that were longer than its wait so far. None where no
+    /// wait was: then replays are all that is known of it.
+    fn history_of(&self, subject: &Subject<'_>, who: Who) -> Option<Quantiles> {
+        let waits = self.past.waits(who.size);
+        let Subject::Waits(number) = subject else {
+            return Some(quantiles(waits));
+        };
+        let submit = self.site.workload.jobs[self.present.waiting[*number]].submit;
+        let waited_s = self.present.at.since(submit).as_secs_f64();
+        let longer = &waits[waits.partition_point(|wait_s| *wait_s < waited_s)..];
+        let rest: Vec<f64> = longer.iter().map(|wait_s| wait_s - waited_s).collect();
+        (!rest.is_empty()).then(|| quantiles(&rest))
     }
 
     /// What is believed of a run time, s: where the site knows it exactly, nothing but what jobs like it ran is read here.

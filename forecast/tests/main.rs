@@ -186,6 +186,12 @@ fn a_renewed_forecast_never_lies_in_the_past() {
                 .position(|other| *other == job)
                 .unwrap();
             let bares = scene.bares(&[Subject::Waits(number)], 10, Seed(1)).unwrap();
+            // Plain history is the rest of waits that were longer; where none was, the replays are all that is known.
+            let longest_s = (0..workload.jobs.len()).filter_map(|other| wait_of(&workload, other));
+            let rest_s = longest_s.fold(0.0, f64::max) - wait_s * part;
+            let Bare { history, replay, .. } = &bares[0];
+            assert!(history == replay || history.iter().all(|left_s| *left_s <= rest_s), "{history:?}");
+            assert!(part < 0.3 || history[4] > 0.0, "{history:?}");
             let (_, stated) = now.learner.state(&bares[0]);
             for of in stated {
                 assert!(of.iter().all(|wait_s| *wait_s >= 0.0), "{of:?}");

@@ -46,13 +46,19 @@ class Forecasts(FirstDay):
         wide = [steps.add("wide", 8, life_s=80, estimate_s=120) for _ in range(3)]
         wait_for("the nodes are full", lambda: all(steps.watcher.node_of(name) for name in wide))
         job = self.client.job("later", 1, 8, life_s=0.5, estimate_s=60)
-        made = self.client.must("POST", f"/apis/batch/v1/namespaces/{TEAM}/jobs", job)
-        uid = made["metadata"]["uid"]
+        self.client.must("POST", f"/apis/batch/v1/namespaces/{TEAM}/jobs", job)
         plane.start("capture", plane.program, "--config", plane.settings, "capture", state, "--to", state / "queue.csv", "--every", "1s")
         plane.start("when", pleach, "when", state / "queue.csv", "--policy", "fifo", "--answers", state / "when.json", "--every", "1s",
                     "--quiet")
-        wait_for("a forecast is served", lambda: self.served(f"?job={uid}"))
+        # The id of an indexed Job is of its UID and the index: the one job that waits has it in the list of answers.
+        waiting = lambda: list(json.loads((state / "when.json").read_text())["jobs"]) if (state / "when.json").exists() else []
+        wait_for("one job that waits has a forecast", lambda: len(waiting()) == 1)
+        uid = waiting()[0]
+        wait_for("the forecast is served", lambda: self.served(f"?job={uid}"))
         answer = self.served(f"?job={uid}")
+        expect(list(answer["jobs"]) == [uid] and answer["is_fresh"], f"it answers {answer}")
+        # All nodes of eight are full, so it does not start at once.
+        expect(answer["jobs"][uid]["median_s"] > 0, f"it answers {answer}")
         self.say("operator", f"curl https://pleach:8443/v1/when?job={uid}", json.dumps(answer))
         every = self.served()
         expect(every["jobs"] == {} and every["requests"], f"of all jobs it says {every}")
@@ -61,7 +67,7 @@ class Forecasts(FirstDay):
         plane.kill("when")
         text = plane.text(pleach, "when", state / "queue.csv", "--policy", "fifo", "--job", uid)
         self.say("operator", f"pleach when queue.csv --policy fifo --job {uid}", text)
-        expect("Median" in text or "median" in text, f"pleach when: {text}")
+        expect("has waited" in text and "now 3 jobs run and 1 wait" in text, f"pleach when: {text}")
         plane.kill("capture")
         num_told = len(self.told("later"))
         time.sleep(3)

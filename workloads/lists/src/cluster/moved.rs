@@ -64,6 +64,7 @@ mod tests {
         for class in &mut workload.classes {
             class.speed = vec![1.0, 0.25];
         }
+        workload.jobs.iter_mut().for_each(|job| job.tenant = 0);
         let moved = |short: &str| workload.clone().on_cluster(of_short(short).unwrap().0);
         let speeds = |short: &str| moved(short).unwrap().classes[0].speed.clone();
         assert_eq!(speeds("10x4:V100,40x8:A100"), [0.25, 1.0]);

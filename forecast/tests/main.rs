@@ -190,7 +190,10 @@ fn a_renewed_forecast_never_lies_in_the_past() {
             let longest_s = (0..workload.jobs.len()).filter_map(|other| wait_of(&workload, other));
             let rest_s = longest_s.fold(0.0, f64::max) - wait_s * part;
             let Bare { history, replay, .. } = &bares[0];
-            assert!(history == replay || history.iter().all(|left_s| *left_s <= rest_s), "{history:?}");
+            assert!(
+                history == replay || history.iter().all(|left_s| *left_s <= rest_s),
+                "{history:?}"
+            );
             assert!(part < 0.3 || history[4] > 0.0, "{history:?}");
             let (_, stated) = now.learner.state(&bares[0]);
             for of in stated {

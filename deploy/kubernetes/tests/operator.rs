@@ -189,7 +189,9 @@ async fn a_captured_queue_says_the_gpu_types_that_pods_may_have() {
     let mut driver = Kubernetes::driver(settings.clone(), fake.cluster(&settings), "sjf", true).unwrap();
     assert_eq!(driver.round(NOW_S).await, Vec::<String>::new());
     let mut capture = Capture::new(settings.rounds());
-    capture.read_on(std::slice::from_ref(&settings.state_dir)).unwrap();
+    capture
+        .read_on(std::slice::from_ref(&settings.state_dir))
+        .unwrap();
     let path = folder.path().join("queue.csv");
     assert_eq!(capture.write_present(&path, NOW_S).unwrap(), 2);
     // Read back by the simulator: deploy/daemon/tests/capture.rs.

@@ -270,7 +270,7 @@ if ! find_kubernetes; then
   fi
   skip 'tests on a real control plane of Kubernetes' "$kubernetes_skipped"
 else
-  step cargo build --workspace --bin pleach-kubernetes --locked
+  step cargo build --workspace --bin pleach-kubernetes --bin pleach --locked
   step timeout 900 deploy/kubernetes/tests/real_kubernetes.sh "${CARGO_TARGET_DIR:-target}/debug/pleach-kubernetes" "$plane"
 fi
 [ "${PLEACH_CHECK_KUBERNETES:-0}" != 1 ] || step timeout 3600 deploy/kubernetes/tests/image_kubernetes.sh

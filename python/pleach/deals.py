@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
-from gymnasium.spaces import Box, Dict, MultiBinary
+from gymnasium.spaces import Box, Dict, MultiBinary, Space
 
 from pleach._pleach import DealsOfJobs, deal_setting_names
 from pleach._settings import checked_seed, nearest, to_json
@@ -48,7 +48,7 @@ class DealEnv(gymnasium.Env[Deal, Any]):
         low, high = np.array([ends for _, _, *ends in of_row], np.float32).T
         low, high = np.minimum(low, 0) - SLACK, np.maximum(high, 0) + SLACK
         rows = Box(np.tile(low, (num_rows, 1)), np.tile(high, (num_rows, 1)), dtype=np.float32)
-        self.observation_space = Dict({"rows": rows, "mask": MultiBinary(num_rows)})
+        self.observation_space: Space[Deal] = cast("Space[Deal]", Dict({"rows": rows, "mask": MultiBinary(num_rows)}))
         self.action_space = Box(-np.inf, np.inf, (num_rows,), np.float32)
         self._begin(None)
 
@@ -67,8 +67,9 @@ class DealEnv(gymnasium.Env[Deal, Any]):
             raise ValueError(f"options = {options}: allowed is none, settings are given where the environment is made")
         seed = None if seed is None else checked_seed(seed)
         super().reset(seed=seed)
-        self._begin(int(self.np_random.integers(2**63)) if seed is None else seed)
-        self._deals.reset(self._seed)
+        own = int(self.np_random.integers(2**63)) if seed is None else seed
+        self._begin(own)
+        self._deals.reset(own)
         return self._observation(), {"dt_s": 0.0}
 
     def step(self, action: Any) -> tuple[Deal, float, bool, bool, Info]:

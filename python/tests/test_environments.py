@@ -59,7 +59,7 @@ def test_gymnasium_accepts_every_id_and_no_id_takes_what_it_cannot_use(env_id):
 
 def test_what_gymnasium_has_registered_is_what_the_two_lists_name():
     registered = [env_id for env_id in gymnasium.registry if env_id.startswith("Pleach/")]
-    assert sorted(registered) == sorted([*pleach.env_ids(), *pleach.serving_ids()])
+    assert sorted(registered) == sorted([*pleach.env_ids(), *pleach.serving_ids(), *pleach.deal_ids()])
 
 
 def test_an_episode_ends_with_its_figures_and_observations_are_within_their_bounds():

@@ -221,7 +221,7 @@ mod tests {
     fn what_is_chosen_is_best_of_what_was_tried_and_may_be_nobody() {
         let mut env = EnvConfig::registered("Pleach/PhillyGang-v1").unwrap();
         env.workload = env.workload.resized(Some(30), None);
-        let (result, calibration) = calibrate(&reference(), &env, 0, 2, &Watcher::nobody()).unwrap();
+        let (result, calibration) = calibrate(&reference(), &env, 0, 2, &Watcher::silent()).unwrap();
         let chosen = &calibration.tried[calibration.chosen];
         assert!(
             calibration

@@ -65,7 +65,7 @@ impl Watcher {
 
     /// A watcher that ignores all reports.
     #[must_use]
-    pub fn nobody() -> Watcher {
+    pub fn silent() -> Watcher {
         Watcher::new(|_| {})
     }
 

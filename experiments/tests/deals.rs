@@ -96,7 +96,7 @@ fn rows_beyond_the_most_are_those_of_waiting_jobs() {
 
 #[test]
 fn trees_are_searched_play_from_their_files_and_are_explained_and_networks_are_trained() {
-    let nobody = Watcher::nobody();
+    let silent = Watcher::silent();
     let asked = Searching {
         simulations: Some(120),
         tune_lists: Some(1),
@@ -104,7 +104,7 @@ fn trees_are_searched_play_from_their_files_and_are_explained_and_networks_are_t
         ..Searching::default()
     };
     let mut world = DealsWorld::new(small("known")).unwrap();
-    let found = search(&mut world, &asked, (5, None), &nobody).unwrap();
+    let found = search(&mut world, &asked, (5, None), &silent).unwrap();
     assert!(found.verdict.contains("avg JCT"), "{}", found.verdict);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tree.json");
@@ -124,7 +124,7 @@ fn trees_are_searched_play_from_their_files_and_are_explained_and_networks_are_t
         ..Training::default()
     };
     let out = folder.path().join("run");
-    let trained = train(&world, serde_json::Value::Null, (&training, 3), &out, &nobody).unwrap();
+    let trained = train(&world, serde_json::Value::Null, (&training, 3), &out, &silent).unwrap();
     assert!(trained.verdict.contains("imitated"), "{}", trained.verdict);
     let formula = folder.path().join("formula.json");
     std::fs::write(&formula, include_str!("../../scheduler/dealing/src/index.json")).unwrap();
@@ -141,7 +141,7 @@ fn trees_are_searched_play_from_their_files_and_are_explained_and_networks_are_t
         seed: 1,
         ..Comparing::default()
     };
-    let compared = compare(&world, &comparing, &nobody).unwrap();
+    let compared = compare(&world, &comparing, &silent).unwrap();
     assert_eq!(compared.at[0].results.policies().count(), 5);
     let told = explain(&world, &path, 9, 1).unwrap().in_words();
     assert!(
@@ -160,7 +160,7 @@ fn trees_are_searched_play_from_their_files_and_are_explained_and_networks_are_t
         serde_json::Value::Null,
         (&ppo, 3),
         &folder.path().join("ppo"),
-        &nobody,
+        &silent,
     );
     assert!(refused.err().unwrap().to_string().contains("evolution"));
 }

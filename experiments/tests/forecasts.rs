@@ -102,11 +102,11 @@ fn an_answer_repeats_itself_names_no_user_and_says_how_it_came_about() {
         ..Ask::default()
     };
     let at_s = workload.jobs[300].submit.as_secs_f64();
-    let answer = when(&asked, Some(at_s), &ask, &Watcher::nobody()).unwrap();
+    let answer = when(&asked, Some(at_s), &ask, &Watcher::silent()).unwrap();
     let text = serde_json::to_string(&answer).unwrap();
     assert_eq!(
         text,
-        serde_json::to_string(&when(&asked, Some(at_s), &ask, &Watcher::nobody()).unwrap()).unwrap()
+        serde_json::to_string(&when(&asked, Some(at_s), &ask, &Watcher::silent()).unwrap()).unwrap()
     );
     let words = answer.words();
     for shown in [&text, &words] {
@@ -116,11 +116,11 @@ fn an_answer_repeats_itself_names_no_user_and_says_how_it_came_about() {
         words.contains("80 %") && words.contains("how: ") && words.contains("not known here"),
         "{words}"
     );
-    let refused = when(&asked, Some(at_s), &Ask { gpus: 65, ..ask }, &Watcher::nobody())
+    let refused = when(&asked, Some(at_s), &Ask { gpus: 65, ..ask }, &Watcher::silent())
         .unwrap_err()
         .to_string();
     assert!(refused.contains("gpus = 65: allowed is 1 to 64"), "{refused}");
-    let found = hindcast(&asked, None, is_played, &Watcher::nobody()).unwrap();
+    let found = hindcast(&asked, None, is_played, &Watcher::silent()).unwrap();
     assert_eq!(found.rows.len(), 7);
     let gains = found.gains.unwrap();
     assert!(gains.num_gangs > 3 && gains.num_picked > 0, "{gains:?}");
@@ -183,7 +183,7 @@ fn a_job_that_waits_in_a_sites_accounting_has_an_answer_and_one_that_is_held_has
             job: Some(job.into()),
             ..Ask::default()
         };
-        when(&asked, None, &ask, &Watcher::nobody())
+        when(&asked, None, &ask, &Watcher::silent())
     };
     let answer = of("3").unwrap();
     assert_eq!((answer.queue, answer.gpus), ([1.0, 1.0, 8.0], [0.0, 8.0]));

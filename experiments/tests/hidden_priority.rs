@@ -43,7 +43,7 @@ fn forecast(name: &str, is_by_user: bool, mut workload: Workload) -> [Kept; 2] {
             num_replays: 10,
             ..asked(&list, (&sim, &policy), 1, "auto")
         };
-        let found = hindcast(&asked, None, false, &Watcher::nobody()).unwrap();
+        let found = hindcast(&asked, None, false, &Watcher::silent()).unwrap();
         let answer = found.rows.last().unwrap();
         let width_h = answer.width_s / 3600.0;
         println!(

@@ -133,7 +133,7 @@ fn decided(folder: &Path, own: &str) -> (Decided, String) {
     let text = format!("jobs = 'objects.json'\nnodes = 'nodes.json'\n{own}\n[search]\nsimulations = 0\n");
     std::fs::write(folder.join("site.toml"), text).unwrap();
     let config = SiteConfig::read(&folder.join("site.toml")).unwrap();
-    let (run, watcher) = (folder.join("run"), Watcher::nobody());
+    let (run, watcher) = (folder.join("run"), Watcher::silent());
     let mut said = String::new();
     let found = decide(&Site::new(&config, &run, &watcher), &mut |line| {
         said += line;

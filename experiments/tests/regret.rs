@@ -70,7 +70,7 @@ fn a_search_that_sees_the_list_holds_a_long_job_back_where_short_ones_are_about_
             (&runs, &rules),
             &rules,
             num,
-            &Watcher::nobody(),
+            &Watcher::silent(),
         )
         .unwrap()
     };
@@ -102,7 +102,7 @@ fn no_schedule_of_a_search_is_below_the_lower_bound_where_types_differ_and_jobs_
         let instances = evaluation.instances(&mut |_| {}).unwrap();
         let (sim, rules) = (&evaluation.sim, &evaluation.policies);
         let runs = Runner::new(sim).run(&instances, rules).unwrap();
-        let room = Room::of(sim, &instances, (&runs, rules), rules, 60, &Watcher::nobody()).unwrap();
+        let room = Room::of(sim, &instances, (&runs, rules), rules, 60, &Watcher::silent()).unwrap();
         let bound = room.bound.unwrap();
         assert!(bound.mean <= room.foresight.mean, "{name}: {room:?}");
         assert!(
@@ -119,7 +119,7 @@ fn the_best_rule_wins_nothing_the_search_all_and_half_the_way_is_half() {
     let sim = SimConfig::default();
     let rules = ["sjf", "fifo"].map(|name| PolicySpec::heuristic(name).unwrap());
     let runs = Runner::new(&sim).run(&lists, &rules).unwrap();
-    let room = Room::of(&sim, &lists, (&runs, &rules), &rules, 200, &Watcher::nobody()).unwrap();
+    let room = Room::of(&sim, &lists, (&runs, &rules), &rules, 200, &Watcher::silent()).unwrap();
     assert!(room.is_evidence());
     let share = |logs: &[f64]| room.share_of(logs).unwrap();
     assert_eq!(
@@ -140,7 +140,7 @@ fn the_best_rule_wins_nothing_the_search_all_and_half_the_way_is_half() {
     // Where one list is one job, nothing can be won.
     let idle = [list_of(&jobs[..1])];
     let runs = Runner::new(&sim).run(&idle, &rules).unwrap();
-    let room = Room::of(&sim, &idle, (&runs, &rules), &rules, 10, &Watcher::nobody()).unwrap();
+    let room = Room::of(&sim, &idle, (&runs, &rules), &rules, 10, &Watcher::silent()).unwrap();
     assert!(!room.is_evidence() && room.share_of(&[0.0]).is_none());
     assert_eq!(room.in_words(None), "no evidence: 0.0 % to win");
 }

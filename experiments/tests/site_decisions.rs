@@ -119,7 +119,7 @@ fn decided(folder: &Path, list: &Workload, simulations: u64, preemption: bool) -
         },
         ..SiteConfig::default()
     };
-    let (folder, watcher) = (folder.join("run"), Watcher::nobody());
+    let (folder, watcher) = (folder.join("run"), Watcher::silent());
     let site = Site::new(&config, &folder, &watcher);
     let mut said = String::new();
     let found = decide(&site, &mut |line| {

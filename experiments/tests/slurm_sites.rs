@@ -208,7 +208,7 @@ fn what_is_fitted_to_most_recorded_slurms_is_that_slurm_and_no_policy_that_is_as
             policies: &policies,
             estimates: &[EstimateSource::User],
         };
-        let (found, _) = fit(&input, &Watcher::nobody()).unwrap();
+        let (found, _) = fit(&input, &Watcher::silent()).unwrap();
         println!("{name}: {} {:.3}", found.policy, found.loss);
         match list.jobs.len() > 50 && found.policy != "slurm" {
             true => wrong.push(name),
@@ -388,7 +388,7 @@ fn decided(seed: u64) -> (Decided, String) {
     std::fs::write(folder.path().join("site.toml"), text).unwrap();
     let config = SiteConfig::read(&folder.path().join("site.toml")).unwrap();
     assert!(matches!(config.search, SearchPart { simulations: 400, .. }));
-    let (run, watcher) = (folder.path().join("run"), Watcher::nobody());
+    let (run, watcher) = (folder.path().join("run"), Watcher::silent());
     let mut said = String::new();
     let found = decide(&Site::new(&config, &run, &watcher), &mut |line| {
         said += line;
@@ -410,17 +410,11 @@ fn assert_half_life_wins(seed: u64) {
     );
     // The tree and the formula are no gain, and of the shipped networks the best is behind. A rule by hand, `fair-share`, may
     // be ahead of the half-life by the 2 % within which the site's own policy goes on.
-    let jct = |name: &str| found.compared.row(name).unwrap().avg_jct_s;
-    let learned = [
-        "GavelMultiRealistic-v0",
-        "HeliosTenants-v1-longer",
-        "PhillyGangRealistic-v0",
-        "SynergyRealistic-v0",
-    ];
-    assert!(
-        learned.iter().all(|name| jct("half-life-6-hours") < jct(name)),
-        "{said}"
-    );
+    let changed_s = found.compared.row("half-life-6-hours").unwrap().avg_jct_s;
+    // Networks are named after the environment that they learned in.
+    let mut learned = found.compared.rows.iter().filter(|row| row.policy.contains("-v"));
+    assert!(learned.clone().count() >= 4, "{said}");
+    assert!(learned.all(|row| changed_s < row.avg_jct_s), "{said}");
     assert!(
         said.contains("the tree is no gain") && said.contains("the formula is no gain"),
         "{said}"

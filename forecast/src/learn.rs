@@ -4,7 +4,7 @@
 //! A job that still waits is known to wait at least as long as it has: it counts as censored, at its age.
 
 use pleach_scheduler::portable_math::{exp, ln};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::boost::{Boosted, quantile_of};
 use crate::case::{Bare, SHORT_S};
@@ -32,7 +32,7 @@ const WIDEST: f64 = 4.0;
 const AS_THEY_ARE: Quantiles = [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0];
 
 /// What answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// Quantiles of past waits of jobs of the size.
@@ -46,6 +46,12 @@ pub enum Method {
 impl Method {
     /// All of them.
     pub const ALL: [Method; 3] = [Method::History, Method::Trees, Method::Replay];
+
+    /// One word, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        ["history", "trees", "replay"][self as usize]
+    }
 }
 
 /// Quantiles by each method. `[method]`

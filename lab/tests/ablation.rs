@@ -18,7 +18,7 @@ fn a_world_in_which_the_reference_cannot_schedule_is_named_and_left_out() {
         ablated: true,
         ..Comparing::default()
     };
-    let found = compare(&JobsWorld::open(&config).unwrap(), &asked, &Watcher::nobody()).unwrap();
+    let found = compare(&JobsWorld::open(&config).unwrap(), &asked, &Watcher::silent()).unwrap();
     let (_, _, table) = &found.at[0].beside.tables[0];
     assert!(table.rows.iter().all(|row| row[0] != "no preemption"));
     assert!(

@@ -41,7 +41,7 @@ impl Wish {
 
     /// A watcher that passes the wish on.
     pub(crate) fn watcher(&self) -> Watcher {
-        self.heard(Watcher::nobody())
+        self.heard(Watcher::silent())
     }
 
     /// The same for a watcher that listens too.

@@ -15,6 +15,8 @@ use crate::flags::WhenArgs;
 
 /// What makes the first argument an address.
 pub(super) const SCHEME: &str = "http://";
+/// Flags that it reads.
+const READ: [&str; 5] = ["gpus", "job", "json", "quiet", "time"];
 /// Time for an answer, all in all, and its length, bytes. *Ours*.
 const PATIENCE: Duration = Duration::from_secs(10);
 const BYTES_MAX: usize = 4 << 20;
@@ -24,22 +26,11 @@ const BYTES_MAX: usize = 4 << 20;
 /// # Errors
 /// Flags that need a list; a daemon that does not answer, or has no such forecast.
 pub fn run(args: &WhenArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let others = [
-        ("nodes", args.nodes.is_some()),
-        ("partition", args.partition.is_some()),
-        ("type", args.r#type.is_some()),
-        ("user", args.user.is_some()),
-        ("at", args.at.is_some()),
-        ("hindcast", args.hindcast),
-        ("answers", args.answers.is_some()),
-        ("policy", args.policy.is_some()),
-        ("cluster", args.cluster.is_some()),
-        ("html", args.page.html.is_some()),
-    ];
-    if let Some((flag, _)) = others.iter().find(|(_, is_given)| *is_given) {
+    let is_read = |flag: &&String| READ.contains(&flag.as_str());
+    if let Some(flag) = context.given.iter().find(|flag| !is_read(flag)) {
         let hint = "Ask the list that the daemon's capture writes.";
         return Err(Error::config(
-            *flag,
+            flag,
             &args.list,
             "a list, not a running daemon",
             hint,
@@ -54,8 +45,13 @@ pub fn run(args: &WhenArgs, context: &mut Context<'_>) -> Result<(), Error> {
             format!("?job={id}")
         }
         Some(id) => {
-            let allowed = "a number of Slurm's or a UID";
-            return Err(Error::config("job", id, allowed, "squeue and kubectl name them."));
+            let allowed = "a number of Slurm's, or the job_id of the list";
+            return Err(Error::config(
+                "job",
+                id,
+                allowed,
+                "squeue, or the daemon's capture, names it.",
+            ));
         }
         None => String::new(),
     };
@@ -67,7 +63,7 @@ pub fn run(args: &WhenArgs, context: &mut Context<'_>) -> Result<(), Error> {
         context.say(&served.words(&args.ask())?)?;
     }
     let json = args.report.json();
-    json.map_or(Ok(()), |path| context.write_json(path, &served))
+    json.map_or(Ok(()), |path| context.write_json(path, &served.body))
 }
 
 /// The body of an answer.

@@ -42,7 +42,7 @@ fn a_job_passed_over_is_told_what_would_have_brought_it_first() {
         "speed_ratio <= 0.927 (it is 0), wait_ratio <= 2.58 (it is 1).",
         "tier 3 against tier 4, parted by is_hold = 1",
         "It would have come first with wait_s 948",
-        "in 15.8 min of waiting; nobody's choice: it comes with time",
+        "in 15.8 min of waiting; not a choice: it comes with time",
         "hence wait_ratio 2.58: tier 2.",
     ] {
         assert!(said.contains(part), "{part} in\n{said}");

@@ -13,11 +13,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use pleach_scheduler::ExternalId;
+use pleach_site::starts::{BYTES_MAX, Bucket, Forecast, Starts};
 
 use crate::error::Error;
 use crate::files;
 use crate::snapshot::{JobSeen, Phase, Snapshot};
-use crate::starts::{BYTES_MAX, Bucket, Forecast, Starts};
 
 /// The file.
 pub const FILE: &str = "when.json";
@@ -210,7 +210,7 @@ mod tests {
             within_s: [0.0, 2.0 * median_s],
         };
         let starts = Starts {
-            version: crate::starts::VERSION,
+            version: pleach_site::starts::VERSION,
             made_s,
             method: "trees".into(),
             policy: "easy".into(),

@@ -41,7 +41,6 @@ mod schedule;
 pub mod site;
 pub mod slurm;
 pub mod snapshot;
-pub mod starts;
 pub mod state;
 pub mod status;
 pub mod system;

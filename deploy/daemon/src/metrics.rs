@@ -83,7 +83,7 @@ impl Metrics {
             ("jobs_waiting", "Jobs that wait for the daemon"),
             ("jobs_placed", "Jobs that run or were let go"),
             left_alone,
-            ("gpus_idle", "GPUs that nobody had after the last round"),
+            ("gpus_idle", "GPUs that no job had after the last round"),
             (
                 "jobs_fitting",
                 "Jobs that waited after the last round and would have fitted on the idle GPUs",

@@ -191,7 +191,7 @@ impl Status {
         );
         if let Some(order) = &self.order {
             let first = match order.first.as_str() {
-                "" => "nobody waits",
+                "" => "no job waits",
                 first => first,
             };
             let (written, left) = (order.num_written, order.num_left);

@@ -214,7 +214,7 @@ impl<'a> Hands<'a> {
     fn overdue_note(&self, name: &str, pods: &[PodSeen], age_s: i64) -> String {
         let end = match self.settings.recreate && pods.iter().all(|pod| pod.is_owned) {
             true => "its pods are evicted, and made anew by their controller",
-            false => "its pods must be deleted by hand: nobody would make them anew",
+            false => "its pods must be deleted by hand: nothing would make them anew",
         };
         format!("{name} was let go {age_s} s ago and is not bound to its node; {end}")
     }

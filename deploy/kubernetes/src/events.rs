@@ -11,8 +11,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::jiff::Timestamp;
 use pleach_daemon::forecasts::News;
 use pleach_daemon::snapshot::{JobSeen, Phase};
-use pleach_daemon::starts::Forecast;
 use pleach_scheduler::ExternalId;
+use pleach_site::starts::Forecast;
 
 use crate::api::Cluster;
 use crate::job_pods::JobPods;

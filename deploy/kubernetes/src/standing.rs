@@ -162,7 +162,7 @@ pub(crate) fn whole(pods: &[PodSeen], gang: &Gang<'_>) -> Option<Phase> {
         }
         // A clock behind the API server's must not hold it for ever.
         None if clock.is_within(youngest_s.max(shrank_s), settings.settle_s) => {
-            blocked("may still grow: nobody tells its size".into())
+            blocked("may still grow: its size is not stated".into())
         }
         _ => None,
     }

@@ -156,7 +156,7 @@ mod tests {
 
     fn report(name: &str, tree: &Tree) -> AblationReport {
         let env = env_of(name, Some(100), Some(1.5)).unwrap();
-        ablate(&env, tree, 4, 3, &Watcher::nobody()).unwrap()
+        ablate(&env, tree, 4, 3, &Watcher::silent()).unwrap()
     }
 
     fn reference(name: &str) -> Tree {

@@ -160,7 +160,7 @@ mod tests {
     fn an_edit_is_named_judged_and_held_to_what_was_certain_before() {
         let env = env_of("Pleach/PhillyGang-v1", Some(60), None).unwrap();
         let tree = reference();
-        let same = check(&env, (&tree, &tree), 3, 5, &Watcher::nobody()).unwrap();
+        let same = check(&env, (&tree, &tree), 3, 5, &Watcher::silent()).unwrap();
         assert!(
             same.is_same && same.removed.is_empty() && same.added.is_empty() && same.certificates.is_empty()
         );
@@ -186,7 +186,7 @@ mod tests {
             split => split,
         });
         let edited = Tree::new(tree.meta().clone(), &turned.collect::<Vec<_>>()).unwrap();
-        let report = check(&env, (&tree, &edited), 3, 5, &Watcher::nobody()).unwrap();
+        let report = check(&env, (&tree, &edited), 3, 5, &Watcher::silent()).unwrap();
         assert!(!report.is_same && !report.added.is_empty() && !report.removed.is_empty());
         assert!(!report.certificates.is_empty());
         let text = report.markdown();

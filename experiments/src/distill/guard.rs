@@ -209,7 +209,7 @@ mod tests {
             num_lists: 4,
             against: vec![PolicySpec::heuristic("easy").unwrap()],
         };
-        let report = guard(&env, &input, 3, &Watcher::nobody()).unwrap();
+        let report = guard(&env, &input, 3, &Watcher::silent()).unwrap();
         let names: Vec<&str> = report.rows.iter().map(|row| row.policy.as_str()).collect();
         assert_eq!((names.len(), names[0], names[3]), (4, "no guard", "easy"));
         let longest_s = |row: usize| report.rows[row].parts[0].longest_wait_s;
@@ -223,7 +223,7 @@ mod tests {
             let dots = plot.marks.iter().filter(|mark| mark.shape == Shape::Dots);
             assert_eq!(dots.count(), 4);
         }
-        assert_eq!(guard(&env, &input, 3, &Watcher::nobody()).unwrap(), report);
+        assert_eq!(guard(&env, &input, 3, &Watcher::silent()).unwrap(), report);
     }
 
     #[test]
@@ -240,7 +240,7 @@ mod tests {
             num_lists: 4,
             against: Vec::new(),
         };
-        let report = guard(&env, &input, 3, &Watcher::nobody()).unwrap();
+        let report = guard(&env, &input, 3, &Watcher::silent()).unwrap();
         let rows = report
             .rows
             .iter()

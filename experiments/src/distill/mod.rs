@@ -300,7 +300,7 @@ mod tests {
         };
         let distilled = |objective: &Objective| {
             let validation = Validation::by(objective, &env, 3, 4).unwrap();
-            let distilled = prune(&env, &teacher, &config, &validation, 3, &Watcher::nobody()).unwrap();
+            let distilled = prune(&env, &teacher, &config, &validation, 3, &Watcher::silent()).unwrap();
             let tree = PolicySpec::tree("tree", distilled.tree.clone());
             let (ratio, metrics) = validation.judge(&env, tree).unwrap();
             assert_eq!(distilled.report.result.ratio, Some(ratio));

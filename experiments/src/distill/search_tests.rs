@@ -29,7 +29,7 @@ fn searched(simulations: u64, state: &Path, threads: usize) -> Searched {
         .num_threads(threads)
         .build()
         .unwrap();
-    pool.install(|| search_tree(&env, &input(simulations), 3, state, &Watcher::nobody()).unwrap())
+    pool.install(|| search_tree(&env, &input(simulations), 3, state, &Watcher::silent()).unwrap())
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_tree_by_whose_passes_gpus_are_dealt_is_judged_against_the_planners_that_dea
         ..input(500)
     };
     let folder = tempfile::tempdir().unwrap();
-    let found = search_tree(&env, &deals, 3, &state_file(folder.path()), &Watcher::nobody()).unwrap();
+    let found = search_tree(&env, &deals, 3, &state_file(folder.path()), &Watcher::silent()).unwrap();
     let row = &found.report.frontier[0].parts[0];
     assert!(row.best_heuristic.ends_with("-deal"), "{}", row.best_heuristic);
     assert_eq!(found.tree.fallback(), Some(DEALT_FALLBACK));
@@ -90,7 +90,7 @@ fn a_tree_by_whose_passes_gpus_are_dealt_is_judged_against_the_planners_that_dea
     std::fs::write(&path, found.tree.to_json()).unwrap();
     let spec = DOOR.open(&format!("deal:{}", path.display())).unwrap().remove(0);
     let drawn = (3, "search/acceptance");
-    let lists = Lists::draw(&env, &REPORTED, drawn, 6, Rivals::Dealers, &Watcher::nobody()).unwrap();
+    let lists = Lists::draw(&env, &REPORTED, drawn, 6, Rivals::Dealers, &Watcher::silent()).unwrap();
     let rows = lists.rows(&lists.all(&spec).unwrap());
     if found.report.accepted {
         assert_eq!(rows, found.report.frontier[found.report.chosen].parts);
@@ -138,7 +138,7 @@ fn a_damaged_state_is_refused_before_anything_is_played_and_says_what_to_do() {
     let state = state_file(folder.path());
     std::fs::write(&state, "{\"half\": ").unwrap();
     let env = env_of("Pleach/GavelMulti-v1", Some(40), Some(2.0)).unwrap();
-    let refused = search_tree(&env, &input(10), 3, &state, &Watcher::nobody()).unwrap_err();
+    let refused = search_tree(&env, &input(10), 3, &state, &Watcher::silent()).unwrap_err();
     assert_eq!(refused.exit_code(), crate::error::EXIT_CONFIG);
     let said = refused.to_string();
     assert!(

@@ -170,7 +170,7 @@ mod tests {
             ablated: true,
             ..Comparing::default()
         };
-        let mut found = compare(&JobsWorld::open(&config).unwrap(), &asked, &Watcher::nobody()).unwrap();
+        let mut found = compare(&JobsWorld::open(&config).unwrap(), &asked, &Watcher::silent()).unwrap();
         found.at.remove(0).beside.tables.remove(0).2
     }
 

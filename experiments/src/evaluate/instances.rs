@@ -165,7 +165,7 @@ fn tell(name: &str, filled: Filled, note: &mut dyn FnMut(String)) {
     let num_jobs = filled.num_known + filled.num_assumed + filled.num_unknown;
     let alone = match filled.num_unknown {
         0 => "",
-        _ => ", whose memory nobody knows: they share no GPU",
+        _ => ", whose memory is not known: they share no GPU",
     };
     note(format!(
         "{name}: of {num_jobs} jobs {} name a published model, for {} one stands by the size of the gang, {} are unknown{alone}",

@@ -142,8 +142,8 @@ impl<'a> Runner<'a> {
             .zip(bounds)
             .flat_map(|(instance, bounds)| policies.iter().map(move |policy| (instance, bounds, policy)))
             .collect();
-        let nobody = Watcher::nobody();
-        let watcher = self.watcher.unwrap_or(&nobody);
+        let silent = Watcher::silent();
+        let watcher = self.watcher.unwrap_or(&silent);
         in_parallel(self.label, watcher, &pairs, |(instance, bounds, policy)| {
             let timed = self.run_one(instance, policy, stopwatch, watcher)?;
             Ok(match bounds {

@@ -19,7 +19,7 @@ fn searched(threads: usize, input: &FormulaInput) -> FoundFormula {
         .num_threads(threads)
         .build()
         .unwrap();
-    pool.install(|| search_formula(&env, &config, input, 3, &Watcher::nobody()).unwrap())
+    pool.install(|| search_formula(&env, &config, input, 3, &Watcher::silent()).unwrap())
 }
 
 #[test]

@@ -178,7 +178,7 @@ impl IndexSearch {
         let scheduling = self.scheduling.clone().unwrap_or_default();
         let doubts = lists.files().map(|(kind, list)| {
             let sim = scheduling.sim(std::slice::from_ref(kind));
-            doubt(list, &sim, &Watcher::nobody())
+            doubt(list, &sim, &Watcher::silent())
         });
         let doubts: Vec<Option<String>> = doubts.collect::<Result<_, Error>>()?;
         lines.extend(doubts.into_iter().flatten());

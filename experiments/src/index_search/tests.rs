@@ -141,7 +141,7 @@ fn a_formula_is_judged_on_lists_of_its_own_against_the_strongest_rule_of_each_ki
         ..small()
     };
     let (best, first) = (pleach_dealing::reference_formula().unwrap(), by_hand());
-    let judge = |best: &Formula| search.judge(best, &first, &Watcher::nobody()).unwrap();
+    let judge = |best: &Formula| search.judge(best, &first, &Watcher::silent()).unwrap();
     let judged = judge(&best);
     let names: Vec<&str> = judged.rows.iter().map(|row| row.part.as_str()).collect();
     assert_eq!(names, ["Pleach/Philly-v0, ideal", "Pleach/Philly-v0, realistic"]);

@@ -271,7 +271,7 @@ mod tests {
             (3, "test"),
             4,
             Rivals::Heuristics,
-            &Watcher::nobody(),
+            &Watcher::silent(),
         )
         .unwrap();
         let parts: Vec<usize> = lists.lists.iter().map(|list| list.part).collect();
@@ -297,7 +297,7 @@ mod tests {
             (3, "test"),
             4,
             Rivals::Known(&lists.best),
-            &Watcher::nobody(),
+            &Watcher::silent(),
         )
         .unwrap();
         assert_eq!(known.best, lists.best);
@@ -311,7 +311,7 @@ mod tests {
             (3, "more"),
             16,
             Rivals::Heuristics,
-            &Watcher::nobody(),
+            &Watcher::silent(),
         )
         .unwrap();
         for (part, best) in many.best.iter().enumerate() {

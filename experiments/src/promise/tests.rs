@@ -66,7 +66,7 @@ fn reviewed(promise: &Promised, workload: &Workload) -> Review {
         since_s: 0.0,
         margin: 0.2,
     };
-    review(&input, &Watcher::nobody()).unwrap()
+    review(&input, &Watcher::silent()).unwrap()
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_few_days_are_too_early_and_a_list_without_ends_is_refused() {
         since_s: 0.0,
         margin: 0.2,
     };
-    let said = review(&input, &Watcher::nobody()).unwrap_err().to_string();
+    let said = review(&input, &Watcher::silent()).unwrap_err().to_string();
     assert!(
         said.contains("since_day = 0") && said.contains("Start and End"),
         "{said}"

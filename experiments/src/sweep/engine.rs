@@ -232,7 +232,7 @@ mod tests {
             4 => panic!("bug"),
             _ => Ok(json!(spec.index)),
         };
-        let report = run(&small(), out.path(), QUIET, None, &work, &Watcher::nobody()).unwrap();
+        let report = run(&small(), out.path(), QUIET, None, &work, &Watcher::silent()).unwrap();
         assert_eq!(report.num_done, 4);
         let failed: Vec<usize> = report.failed.iter().map(|(index, _)| *index).collect();
         assert_eq!(failed, [1, 4]);
@@ -253,12 +253,12 @@ mod tests {
             QUIET,
             Some(&[0, 3]),
             &work,
-            &Watcher::nobody(),
+            &Watcher::silent(),
         )
         .unwrap();
         std::fs::remove_file(out.path().join("units/3/result.json")).unwrap();
         ran.lock().unwrap().clear();
-        let report = run(&small(), out.path(), QUIET, None, &work, &Watcher::nobody()).unwrap();
+        let report = run(&small(), out.path(), QUIET, None, &work, &Watcher::silent()).unwrap();
         let mut indexes = ran.lock().unwrap().clone();
         indexes.sort_unstable();
         assert_eq!(indexes, [1, 2, 3, 4, 5]);
@@ -280,7 +280,7 @@ mod tests {
             num_threads: 1,
             num_retries: 0,
         };
-        let worker = || run(&manifest, out.path(), one, None, &work, &Watcher::nobody()).unwrap();
+        let worker = || run(&manifest, out.path(), one, None, &work, &Watcher::silent()).unwrap();
         let reports = thread::scope(|scope| {
             let both = [scope.spawn(worker), scope.spawn(worker)];
             both.map(|worker| worker.join().unwrap())
@@ -313,7 +313,7 @@ mod tests {
             5 => Err(UnitError::Temporary("always busy".into())),
             _ => Ok(json!(1)),
         };
-        let report = run(&small(), out.path(), QUIET, None, &work, &Watcher::nobody()).unwrap();
+        let report = run(&small(), out.path(), QUIET, None, &work, &Watcher::silent()).unwrap();
         assert_eq!(tries.load(Ordering::Relaxed), 2);
         assert_eq!(report.failed, [(5, UnitError::Temporary("always busy".into()))]);
     }
@@ -332,7 +332,7 @@ mod tests {
                 none,
                 None,
                 &|_| Ok(json!(1)),
-                &Watcher::nobody()
+                &Watcher::silent()
             ),
             Err(Error::Problem(_))
         ));
@@ -345,7 +345,7 @@ mod tests {
                 QUIET,
                 None,
                 &|_| Ok(json!(1)),
-                &Watcher::nobody()
+                &Watcher::silent()
             ),
             Err(Error::Problem(_))
         ));

@@ -72,7 +72,7 @@ fn of_world(world: &dyn AnyWorld, config: &EvaluationConfig, seed: u64) -> Resul
         seed,
         ..Comparing::default()
     };
-    let compared = world.compare(&asked, &Watcher::nobody())?;
+    let compared = world.compare(&asked, &Watcher::silent())?;
     let [at] = compared.at.as_slice() else {
         let hint = "Put loads under [grid]: a unit each.";
         return Err(Error::config("loads", compared.at.len(), "one load in a unit", hint).into());

@@ -157,7 +157,7 @@ mod tests {
             ran.lock().unwrap().push(spec.index);
             work(spec)
         };
-        let report = run(&manifest, out.path(), config, None, &counted, &Watcher::nobody()).unwrap();
+        let report = run(&manifest, out.path(), config, None, &counted, &Watcher::silent()).unwrap();
         // 9, 3 and 1 configurations with two seeds each.
         assert_eq!((report.num_done, report.failed.len()), (26, 0));
         let after = places(&manifest, out.path());
@@ -166,7 +166,7 @@ mod tests {
         let status = Status::of(&manifest, out.path());
         assert_eq!((status.pruned.len(), status.waiting.len()), (28, 0));
         assert!(status.to_run().is_empty());
-        let report = run(&manifest, out.path(), config, None, &counted, &Watcher::nobody()).unwrap();
+        let report = run(&manifest, out.path(), config, None, &counted, &Watcher::silent()).unwrap();
         assert_eq!(
             (report.num_done, report.num_skipped, ran.lock().unwrap().len()),
             (0, 26, 26)

@@ -91,7 +91,7 @@ mod tests {
 
     fn trained(settings: &TrainSettings, folder: &Path) -> (Trained, Validation) {
         let validation = Validation::new(&settings.env, 1, settings.num_validation).unwrap();
-        let trained = train(settings, &validation, 1, folder, &|| 0.0, &Watcher::nobody()).unwrap();
+        let trained = train(settings, &validation, 1, folder, &|| 0.0, &Watcher::silent()).unwrap();
         (trained, validation)
     }
 

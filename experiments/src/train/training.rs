@@ -161,7 +161,7 @@ impl<'a> Training<'a> {
         }
         let lines = [
             Some(opening(settings, self.seed)),
-            doubt_of(&settings.env, &Watcher::nobody())?,
+            doubt_of(&settings.env, &Watcher::silent())?,
             self.extended_from.map(|before| extension(settings, before)),
             idle_env(&settings.env.in_split(Split::Train), self.seed)?,
         ];

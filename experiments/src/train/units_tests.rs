@@ -218,7 +218,7 @@ fn a_unit_refuses_a_training_by_another_version() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         atomic_file::write(&folder.path().join(UNITS).join(TASK_FILE), task.as_bytes()).unwrap();
-        let error = play_unit(folder.path(), 1, &|| 0.0, &Watcher::nobody()).unwrap_err();
+        let error = play_unit(folder.path(), 1, &|| 0.0, &Watcher::silent()).unwrap_err();
         let said = error.to_string();
         assert!(
             said.contains("program of the training: expected pleach") && said.contains(found),

@@ -68,7 +68,7 @@ fn the_policy_the_beliefs_and_the_delay_of_a_simulated_site_are_found() {
             policies: &policies,
             estimates: &believed(&workload, None),
         };
-        let (found, jobs) = fit(&input, &Watcher::nobody()).unwrap();
+        let (found, jobs) = fit(&input, &Watcher::silent()).unwrap();
         assert_eq!((found.policy.as_str(), found.estimates), (policy, estimates));
         assert!((found.start_delay_s - 45.0).abs() <= 1.0, "{found:?}");
         let spec = DOOR.open_one(policy).unwrap();
@@ -84,7 +84,7 @@ fn the_policy_the_beliefs_and_the_delay_of_a_simulated_site_are_found() {
 
 #[test]
 fn whoever_learns_is_told_of_a_twin_that_is_not_believable_and_of_nothing_else() {
-    let watcher = Watcher::nobody();
+    let watcher = Watcher::silent();
     let told = |workload: &Workload| doubt(workload, &SimConfig::default(), &watcher).unwrap();
     let mut workload = site("fifo-skip", EstimateSource::User);
     assert_eq!(told(&workload), None);
@@ -122,7 +122,7 @@ fn a_list_under_another_policy_has_the_waits_that_are_worked_by_hand() {
             others: std::slice::from_ref(&sjf),
             span: Span::since(&workload, since_s),
         };
-        under(&input, &Watcher::nobody()).unwrap()
+        under(&input, &Watcher::silent()).unwrap()
     };
     let all = compare(0.0);
     let near = |one: f64, other: f64| assert!((one - other).abs() < 1e-6, "{one} {other}");

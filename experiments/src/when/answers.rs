@@ -1,13 +1,11 @@
 //! Forecasts of all jobs that wait and of what could be submitted, at one instant: the file that daemons serve.
 
-use std::collections::BTreeMap;
-
 use pleach_env::workload::Workload;
 use pleach_forecast::case::{Bare, Subject};
 use pleach_forecast::hindcast::Asked;
 use pleach_forecast::learn::Learner;
 use pleach_scheduler::Time;
-use serde_json::{Value, json};
+use pleach_site::starts::{self, ROWS_MAX, Request, Starts, VERSION};
 
 use super::{Ask, DAYS, Forecast, LEARNED_MAX, REPLAYS, instant, learned, subject};
 use crate::error::Error;
@@ -17,8 +15,6 @@ use crate::progress::Watcher;
 const LEARN_S: f64 = 3600.0;
 /// Time limits of requests, s. *Ours*.
 const TIMES_S: [Option<f64>; 4] = [Some(3600.0), Some(28_800.0), Some(86_400.0), None];
-/// Most jobs of the file, which `deploy/daemon/src/starts.rs` reads.
-const ROWS_MAX: usize = 100_000;
 
 /// What was learned, when, and from a list of which time 0, s.
 pub type Kept = Option<(f64, f64, Learner)>;
@@ -49,7 +45,7 @@ pub fn starts(
     at_s: Option<f64>,
     kept: &mut Kept,
     watcher: &Watcher,
-) -> Result<Value, Error> {
+) -> Result<Starts, Error> {
     let workload = asked.workload;
     let at_s = instant(workload, at_s)?;
     let zero_s = workload.cluster.seen.time_0_unix_s.ok_or_else(|| {
@@ -77,22 +73,29 @@ pub fn starts(
     let method = learner.method(asked.method);
     let of = |bare: &Bare| {
         let of = Forecast::of(String::new(), &learner.state(bare).1[method as usize], bare);
-        json!({ "at_once": of.at_once, "median_s": of.median_s, "within_s": of.within_s })
+        starts::Forecast {
+            at_once: of.at_once,
+            median_s: of.median_s,
+            within_s: of.within_s,
+        }
     };
-    let mut found: Vec<Value> = bares.iter().map(of).collect();
+    let mut found: Vec<starts::Forecast> = bares.iter().map(of).collect();
     let of_requests = found.split_off(num_waiting);
-    let ids = waiting.iter().map(|job| &workload.jobs[*job].id);
-    let requests = asks.iter().zip(of_requests);
-    let request = |(ask, forecast): (&Ask, Value)| json!({ "gpus": ask.gpus, "time_s": ask.time_s, "forecast": forecast });
+    let ids = waiting.iter().map(|job| workload.jobs[*job].id.clone());
+    let request = |(ask, forecast): (&Ask, starts::Forecast)| Request {
+        gpus: ask.gpus,
+        time_s: ask.time_s,
+        forecast,
+    };
     let (held, num_held) = learner.held(at_s);
-    Ok(json!({
-        "version": 1,
-        "made_s": (zero_s + at_s) as i64,
-        "method": method,
-        "policy": asked.policy.name(),
-        "held": held,
-        "num_held": num_held,
-        "jobs": ids.zip(found).collect::<BTreeMap<&String, Value>>(),
-        "requests": requests.map(request).collect::<Vec<Value>>(),
-    }))
+    Ok(Starts {
+        version: VERSION,
+        made_s: (zero_s + at_s) as i64,
+        method: method.name().into(),
+        policy: asked.policy.name().into(),
+        held,
+        num_held: num_held as u64,
+        jobs: ids.zip(found).collect(),
+        requests: asks.iter().zip(of_requests).map(request).collect(),
+    })
 }

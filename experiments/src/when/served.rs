@@ -1,84 +1,50 @@
 //! What a running daemon serves under `/v1/when`, in the words of an answer.
 
-use std::collections::BTreeMap;
-
-use pleach_forecast::learn::Method;
+use pleach_site::starts::{self, Request, Starts};
 use pleach_tables::is_printable;
-use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::words::held_words;
 use super::{Ask, Forecast, best};
 use crate::error::Error;
 use crate::evaluate::metric::show_seconds;
 
-/// Longest wait that is believed, s, as in `deploy/daemon/src/starts.rs`.
-const WAIT_S_MAX: f64 = 1e9;
-
-/// A forecast as it is served.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Told {
-    at_once: f64,
-    median_s: f64,
-    within_s: [f64; 2],
-}
-
-/// A usual request.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Request {
-    gpus: u32,
-    time_s: Option<f64>,
-    forecast: Told,
-}
-
-/// An answer of a daemon.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// An answer of a daemon: its file of forecasts, of one job or of requests, with what it knows beside them.
+#[derive(Clone, Debug)]
 pub struct Served {
-    method: Method,
-    policy: String,
-    held: f64,
-    num_held: usize,
+    starts: Starts,
     age_s: u64,
     is_fresh: bool,
-    jobs: BTreeMap<String, Told>,
-    requests: Vec<Request>,
+    /// All of it, as it came.
+    pub body: Value,
 }
 
-impl Told {
-    fn forecast(self, what: String) -> Forecast {
-        let ([from_s, to_s], median_s) = (self.within_s, self.median_s);
-        Forecast {
-            what,
-            at_once: self.at_once,
-            median_s,
-            within_s: self.within_s,
-            // No other levels are served.
-            quantiles_s: [
-                from_s, from_s, from_s, median_s, median_s, median_s, to_s, to_s, to_s,
-            ],
-        }
-    }
-
-    fn is_well(&self) -> bool {
-        let [from_s, to_s] = self.within_s;
-        let waits = [0.0, from_s, self.median_s, to_s, WAIT_S_MAX];
-        (0.0..=1.0).contains(&self.at_once) && waits.is_sorted()
+fn forecast(of: starts::Forecast, what: String) -> Forecast {
+    let ([from_s, to_s], median_s) = (of.within_s, of.median_s);
+    Forecast {
+        what,
+        at_once: of.at_once,
+        median_s,
+        within_s: of.within_s,
+        // No other levels are served.
+        quantiles_s: [
+            from_s, from_s, from_s, median_s, median_s, median_s, to_s, to_s, to_s,
+        ],
     }
 }
 
-impl Request {
-    fn forecast(&self) -> Forecast {
-        let ask = Ask {
-            gpus: self.gpus,
-            time_s: self.time_s,
-            ..Ask::default()
-        };
-        self.forecast.forecast(ask.words())
-    }
+fn of_request(request: &Request) -> Forecast {
+    let ask = Ask {
+        gpus: request.gpus,
+        time_s: request.time_s,
+        ..Ask::default()
+    };
+    forecast(request.forecast, ask.words())
+}
 
-    /// Its limit, s; without one longer than any.
-    fn most_s(&self) -> f64 {
-        self.time_s.unwrap_or(f64::INFINITY)
-    }
+/// Its limit, s; without one longer than any.
+fn most_s(request: &Request) -> f64 {
+    request.time_s.unwrap_or(f64::INFINITY)
 }
 
 impl Served {
@@ -87,20 +53,25 @@ impl Served {
     /// # Errors
     /// What no daemon serves, in words.
     pub fn read(body: &[u8]) -> Result<Served, String> {
-        let served: Served = serde_json::from_slice(body).map_err(|error| error.to_string())?;
-        let requests = served.requests.iter().map(|request| &request.forecast);
-        let are_well = served.jobs.values().chain(requests).all(Told::is_well);
-        let times = served.requests.iter().filter_map(|request| request.time_s);
-        let is_well = are_well
-            && (0.0..=1.0).contains(&served.held)
-            && times
-                .into_iter()
-                .all(|time_s| (0.0..=WAIT_S_MAX).contains(&time_s))
-            && is_printable(&served.policy);
-        match is_well {
-            true => Ok(served),
-            false => Err("a number or a name is none that a daemon serves".into()),
+        let body: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+        let mut of_file = body.clone();
+        let mut beside = |key: &str| of_file.as_object_mut().and_then(|keys| keys.remove(key));
+        let (age_s, is_fresh) = (beside("age_s"), beside("is_fresh"));
+        // It follows from the median.
+        beside("bucket");
+        let age_s = age_s.and_then(|value| value.as_u64()).ok_or("no age_s")?;
+        let is_fresh = is_fresh.and_then(|value| value.as_bool()).ok_or("no is_fresh")?;
+        let starts: Starts = serde_json::from_value(of_file).map_err(|error| error.to_string())?;
+        starts.check()?;
+        if !is_printable(&starts.policy) {
+            return Err("the name of its policy cannot be printed".into());
         }
+        Ok(Served {
+            starts,
+            age_s,
+            is_fresh,
+            body,
+        })
     }
 
     /// One screen of plain words about a job that waits, or about the least usual request that is as large and as long as what is asked.
@@ -110,11 +81,11 @@ impl Served {
     pub fn words(&self, ask: &Ask) -> Result<String, Error> {
         let mut lines = match &ask.job {
             Some(id) => {
-                let told = self.jobs.get(id).ok_or_else(|| {
+                let of = self.starts.jobs.get(id).ok_or_else(|| {
                     let hint = "It may be new: forecasts are made each minute.";
                     Error::config("job", id, "a job that waits and has a forecast", hint)
                 })?;
-                vec![format!("job {id}: {}", told.forecast(String::new()).line())]
+                vec![format!("job {id}: {}", forecast(*of, String::new()).line())]
             }
             None => self.of_request(ask)?,
         };
@@ -123,33 +94,33 @@ impl Served {
             true => format!("forecast {age} ago"),
             false => format!("forecast {age} ago: too old to go by, the forecaster may have stopped"),
         });
-        lines.push(held_words(self.held, self.num_held));
-        lines.push(match self.method {
-            Method::Replay => format!("how: the queue is replayed under {}", self.policy),
-            Method::Trees => "how: history by the state of the queue".into(),
-            Method::History => "how: plain history".into(),
+        lines.push(held_words(self.starts.held, self.starts.num_held));
+        lines.push(match self.starts.method.as_str() {
+            "replay" => format!("how: the queue is replayed under {}", self.starts.policy),
+            "trees" => "how: history by the state of the queue".into(),
+            _ => "how: plain history".into(),
         });
         Ok(lines.join("\n"))
     }
 
     fn of_request(&self, ask: &Ask) -> Result<Vec<String>, Error> {
-        let most_s = ask.time_s.unwrap_or(f64::INFINITY);
-        let holds = |request: &&Request| request.gpus >= ask.gpus && request.most_s() >= most_s;
-        let found = self.requests.iter().filter(holds).min_by(|one, other| {
-            let by_time = one.most_s().total_cmp(&other.most_s());
+        let longest_s = ask.time_s.unwrap_or(f64::INFINITY);
+        let holds = |request: &&Request| request.gpus >= ask.gpus && most_s(request) >= longest_s;
+        let found = self.starts.requests.iter().filter(holds).min_by(|one, other| {
+            let by_time = most_s(one).total_cmp(&most_s(other));
             one.gpus.cmp(&other.gpus).then(by_time)
         });
         let found = found.ok_or_else(|| {
-            let most = self.requests.iter().map(|request| request.gpus).max();
+            let most = self.starts.requests.iter().map(|request| request.gpus).max();
             let allowed = format!("1 to {}", most.unwrap_or(0));
             Error::config("gpus", ask.gpus, allowed, "No job here had more.")
         })?;
         let is_less = |other: &&Request| {
             let is_same = (other.gpus, other.time_s) == (found.gpus, found.time_s);
-            !is_same && other.gpus <= found.gpus && other.most_s() <= found.most_s()
+            !is_same && other.gpus <= found.gpus && most_s(other) <= most_s(found)
         };
-        let others = self.requests.iter().filter(is_less).map(Request::forecast);
-        let of = found.forecast();
+        let others = self.starts.requests.iter().filter(is_less).map(of_request);
+        let of = of_request(found);
         let mut lines = vec![format!("{}: {}", of.what, of.line())];
         let others = best(&of, others.collect());
         lines.extend(

@@ -14,7 +14,7 @@ fn time(seconds: f64) -> String {
 }
 
 /// How often intervals held.
-pub(super) fn held_words(held: f64, num_held: usize) -> String {
+pub(super) fn held_words(held: f64, num_held: u64) -> String {
     match num_held {
         0 => "no earlier forecast is resolved: nothing is known of how well intervals hold here".into(),
         num => format!(
@@ -60,7 +60,7 @@ impl Answer {
         lines.push(format!(
             "now {running:.0} jobs run and {waiting:.0} wait for {waiting_gpus:.0} GPUs; {free:.0} of {all:.0} GPUs are free"
         ));
-        lines.push(held_words(self.held, self.num_held));
+        lines.push(held_words(self.held, self.num_held as u64));
         lines.push(match self.method {
             Method::Replay => format!(
                 "how: the queue is replayed under {}, corrected by {} earlier forecasts",

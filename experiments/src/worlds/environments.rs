@@ -20,7 +20,7 @@ use crate::error::Error;
 const ALL: [Registered; 6] = [
     Registered {
         id: "Pleach/LlmRouting-v2",
-        line: "conversations of three turns on 16 replicas behind four gateways, facts a second old, nobody is refused",
+        line: "conversations of three turns on 16 replicas behind four gateways, facts a second old, no request is refused",
         settings: || to_value(rewarded(conversations())),
         open: routing,
     },

@@ -70,7 +70,8 @@ pub struct Certified {
 /// A file that says that it is one, and is not.
 pub fn world_tree(path: &Path) -> Result<Option<Tree>, Error> {
     let own = own_rooms().iter().flat_map(|room| room.schemas.iter().copied());
-    let rows = rows_of(path);
+    let text = atomic_file::read_text(path, MAX_BYTES).unwrap_or_default();
+    let rows = Tree::rows_of(&text);
     let schema = kinds()
         .map(|kind| kind.schema)
         .chain(own)
@@ -93,11 +94,4 @@ pub fn certified(path: &Path) -> Result<Option<Certified>, Error> {
         all.map(|own| (own.property.to_string(), own.verdict)).collect()
     };
     Ok(Some(Certified { tree, verdicts }))
-}
-
-/// The name of the rows that a tree's file says it reads; empty where it is none.
-fn rows_of(path: &Path) -> String {
-    let text = atomic_file::read_text(path, MAX_BYTES).unwrap_or_default();
-    let file: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    file["rows"].as_str().unwrap_or_default().into()
 }

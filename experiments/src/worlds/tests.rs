@@ -60,10 +60,10 @@ fn comparing(policies: &[&str], seed: u64) -> Comparing {
 
 #[test]
 fn a_comparison_is_paired_repeats_itself_and_is_a_whole_page() {
-    let nobody = Watcher::nobody();
+    let silent = Watcher::silent();
     for (name, settings, rule) in worlds() {
         let world = opened(name, &settings);
-        let at = |seed: u64| world.compare(&comparing(&[], seed), &nobody).unwrap();
+        let at = |seed: u64| world.compare(&comparing(&[], seed), &silent).unwrap();
         let (found, other) = (at(1), at(2));
         assert_eq!(json!(found), json!(at(1)), "{name}");
         assert_ne!(json!(found), json!(other), "{name}");
@@ -86,20 +86,20 @@ fn a_comparison_is_paired_repeats_itself_and_is_a_whole_page() {
                 metric: Some(metric.into()),
                 ..comparing(&[rule], 1)
             };
-            let said = world.compare(&asked, &nobody).err().unwrap().to_string();
+            let said = world.compare(&asked, &silent).err().unwrap().to_string();
             assert!(
                 said.contains(words) && said.contains("hits_pct"),
                 "{name}: {said}"
             );
         }
         let missing = world
-            .compare(&comparing(&["nowhere.json"], 1), &nobody)
+            .compare(&comparing(&["nowhere.json"], 1), &silent)
             .err()
             .unwrap()
             .to_string();
         assert!(missing.contains("nowhere.json"), "{missing}");
         let unknown = world
-            .compare(&comparing(&["never-heard-of"], 1), &nobody)
+            .compare(&comparing(&["never-heard-of"], 1), &silent)
             .err()
             .unwrap()
             .to_string();
@@ -114,13 +114,13 @@ fn a_comparison_is_paired_repeats_itself_and_is_a_whole_page() {
 /// order.
 #[test]
 fn a_searched_tree_repeats_itself_plays_from_its_file_and_is_explained() {
-    let nobody = Watcher::nobody();
+    let silent = Watcher::silent();
     for (name, settings, rule) in worlds() {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state.json");
         let search = |state: Option<&Path>| {
             let mut world = opened(name, &settings);
-            world.search(&searching(), (5, state), &nobody).unwrap()
+            world.search(&searching(), (5, state), &silent).unwrap()
         };
         // The second begins anew, the third goes on where the first had ended.
         let (found, again, resumed) = (search(Some(&state)), search(None), search(Some(&state)));
@@ -139,7 +139,7 @@ fn a_searched_tree_repeats_itself_plays_from_its_file_and_is_explained() {
                 without,
                 ..searching()
             };
-            opened(name, &settings).search(&asked, (5, None), &nobody)
+            opened(name, &settings).search(&asked, (5, None), &silent)
         };
         assert!(patching(Vec::new()).is_ok(), "{name}");
         let read = vec![found.tree.features()[0].to_string()];
@@ -147,7 +147,7 @@ fn a_searched_tree_repeats_itself_plays_from_its_file_and_is_explained() {
         assert!(refused.contains("without"), "{name}: {refused}");
         let file = path.to_str().unwrap();
         let played = opened(name, &settings)
-            .compare(&comparing(&[rule, file], 1), &nobody)
+            .compare(&comparing(&[rule, file], 1), &silent)
             .unwrap();
         assert_eq!(played.at[0].results.policies().count(), 2, "{name}");
         let mut told = opened(name, &settings).explain(&path, 3, 1).unwrap();
@@ -201,15 +201,15 @@ fn a_training_that_was_stopped_ends_as_one_that_was_not() {
             let train = |folder: &Path, watcher: &Watcher, seed: u64| {
                 world.train(&settings, (&training(learner), seed), folder, watcher)
             };
-            let found = train(whole.path(), &Watcher::nobody(), 3).unwrap();
+            let found = train(whole.path(), &Watcher::silent(), 3).unwrap();
             let asked = AtomicU64::new(0);
-            let stopping = Watcher::nobody().stopped_by(move |_, _| {
+            let stopping = Watcher::silent().stopped_by(move |_, _| {
                 let is_second = asked.fetch_add(1, Ordering::Relaxed) == 1;
                 is_second.then_some(Stopped { signal: 15 })
             });
             let error = train(parts.path(), &stopping, 3).err().unwrap().to_string();
             assert!(error.contains("update 2 of 4"), "{error}");
-            let again = train(parts.path(), &Watcher::nobody(), 3).unwrap();
+            let again = train(parts.path(), &Watcher::silent(), 3).unwrap();
             assert!(bytes(whole.path()) == bytes(parts.path()), "{name} {learner:?}");
             assert_eq!(json!(found.judged), json!(again.judged));
             let file = |name: &str| whole.path().join(name).to_str().unwrap().to_string();
@@ -217,9 +217,9 @@ fn a_training_that_was_stopped_ends_as_one_that_was_not() {
                 policies: vec![file("network.ckpt"), file("tree.json")],
                 ..Comparing::default()
             };
-            assert!(world.compare(&asked, &Watcher::nobody()).is_ok(), "{name}");
+            assert!(world.compare(&asked, &Watcher::silent()).is_ok(), "{name}");
             // Another training is not mixed with this one.
-            let error = train(whole.path(), &Watcher::nobody(), 4)
+            let error = train(whole.path(), &Watcher::silent(), 4)
                 .err()
                 .unwrap()
                 .to_string();
@@ -234,7 +234,7 @@ fn a_learner_that_copies_episodes_is_refused_with_those_that_do_not() {
     for (name, settings, _) in worlds() {
         let asked = (&training(Learner::COUNTERFACTUAL), 3);
         let world = opened(name, &settings);
-        let error = world.train(&settings, asked, folder.path(), &Watcher::nobody());
+        let error = world.train(&settings, asked, folder.path(), &Watcher::silent());
         let error = error.err().unwrap().to_string();
         assert!(
             error.contains("counterfactual: allowed is ppo, evolution, imitation"),

@@ -23,8 +23,8 @@ fn rules_are_compared_on_the_same_lists_whatever_the_number_of_threads() {
         ..Comparing::default()
     };
     for arrivals in ["batch", "stream", "mixed"] {
-        let first = compare(&small(arrivals), &asked, &Watcher::nobody()).unwrap();
-        let again = compare(&small(arrivals), &asked, &Watcher::nobody()).unwrap();
+        let first = compare(&small(arrivals), &asked, &Watcher::silent()).unwrap();
+        let again = compare(&small(arrivals), &asked, &Watcher::silent()).unwrap();
         let json = |at: &At| serde_json::to_string(&at.results).unwrap();
         assert_eq!(json(&first.at[0]), json(&again.at[0]));
         let (name, summary) = first.at[0].results.policies().next().unwrap();
@@ -49,7 +49,7 @@ fn a_search_finds_a_tree_that_is_no_worse_than_what_it_began_with() {
         tune_lists: Some(2),
         ..Searching::default()
     };
-    let found = search(&mut world, &asked, (1, None), &Watcher::nobody()).unwrap();
+    let found = search(&mut world, &asked, (1, None), &Watcher::silent()).unwrap();
     assert!(found.verdict.contains("mean JCT s"), "{}", found.verdict);
     assert_eq!(found.gains.len(), 2);
 }

@@ -147,7 +147,7 @@ impl Formula {
         let _ = write!(
             text,
             "dealt at events at least {:.0} s apart and every {:.0} s; two share a GPU where their speeds add up to more than \
-             {:.2};\na gang leaves a loose seat that has cost it {:.2} restarts; nobody is stopped before it ran for {:.0} restarts",
+             {:.2};\na gang leaves a loose seat that has cost it {:.2} restarts; no job is stopped before it ran for {:.0} restarts",
             rules.deal_min_s, rules.deal_max_s, rules.pack_above, rules.reseat_loss, rules.stint
         );
         text

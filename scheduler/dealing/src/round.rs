@@ -11,7 +11,6 @@ use pleach_scheduler::policy::Policy;
 use pleach_scheduler::{ActionKind, GpuTypeId, JobId, PolicyError, Problem};
 
 use super::deal::{Lookups, asks_of, movable};
-use super::facts::DealRows;
 use super::formula::{Formula, FormulaOrder};
 use super::order::{ClassicOrder, Order, Priority};
 use super::passes::PassOrder;
@@ -142,19 +141,18 @@ impl RoundDealer {
         &self.rules
     }
 
-    fn order(&self, trust: Trust) -> Box<dyn Order> {
-        match &self.by {
+    fn order(&self, trust: Trust) -> Result<Box<dyn Order>, PolicyError> {
+        Ok(match &self.by {
             By::Classic(priority, config) => {
                 Box::new(ClassicOrder::new(*priority, config.order).trusting(trust))
             }
             By::Formula(formula) => Box::new(FormulaOrder::new(formula).trusting(trust)),
             By::Policy(make) => Box::new(PassOrder::new((make.0)())),
-            By::Scored(make) => match (make.0)() {
-                Ok(order) => Box::new(order.trusting(trust)),
-                // It was made once before, so that no order of arrival is ever dealt.
-                Err(_) => Box::new(DealRows::default()),
-            },
-        }
+            By::Scored(make) => {
+                let order = (make.0)().map_err(|_| PolicyError::Foreign)?;
+                Box::new(order.trusting(trust))
+            }
+        })
     }
 
     /// Makes one deal and carries it out on the tables. Where it does not move, or the cluster cannot preempt, free GPUs are
@@ -170,7 +168,7 @@ impl RoundDealer {
         stays: &[JobId],
     ) -> Result<(), PolicyError> {
         let moves = moves && self.rules.preempt && cluster.capabilities().can(ActionKind::Preempt);
-        let mut order = self.order(trust);
+        let mut order = self.order(trust)?;
         let mut lookups = Lookups::default();
         let allocation = allocate(cluster, &self.rules, order.as_mut(), &mut lookups, moves, stays)?;
         apply_stops_first(cluster, &allocation);
@@ -182,7 +180,7 @@ impl RoundDealer {
     /// # Errors
     /// A policy that cannot be asked.
     pub fn scores(&self, cluster: &Cluster, trust: Trust, moves: bool) -> Result<Scores, PolicyError> {
-        let mut order = self.order(trust);
+        let mut order = self.order(trust)?;
         let moves = moves && self.rules.preempt && cluster.capabilities().can(ActionKind::Preempt);
         let movable = match moves {
             true => movable(cluster, &self.rules, &[]),

@@ -90,8 +90,11 @@ impl Order for ScoredOrder {
     }
 
     fn of_type(&self, _cluster: &Cluster, id: JobId, kind: GpuTypeId) -> f64 {
-        let given = self.given.iter().find(|given| (given.0, given.1) == (id, kind));
-        given.map_or(f64::NEG_INFINITY, |given| given.2)
+        // What is asked is in the order of jobs and types.
+        let place = self
+            .given
+            .binary_search_by_key(&(id, kind), |given| (given.0, given.1));
+        place.map_or(f64::NEG_INFINITY, |place| self.given[place].2)
     }
 
     fn scores(&mut self, cluster: &Cluster, asks: &[Ask]) -> Result<Vec<f64>, PolicyError> {

@@ -228,7 +228,7 @@ fn a_gang_leaves_a_loose_seat_when_that_has_cost_what_a_restart_costs() {
     assert_eq!(
         planner.wake_at(&cluster),
         None,
-        "nobody waits and nobody could run better"
+        "no job waits and none could run better"
     );
 }
 

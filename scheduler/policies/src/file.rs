@@ -9,7 +9,6 @@ use std::path::Path;
 use pleach_dealing::{Formula, ScoredOrder, deal_schema};
 use pleach_network::{LearnedPolicy, NetworkScorer, ONNX_FIRST_BYTE, TrainedNetwork};
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
-use serde::Deserialize;
 
 /// What to do about a policy of another version.
 const MAKE_ANEW: &str = "Make it anew with this version: pleach train, pleach distill.";
@@ -53,15 +52,6 @@ impl Learned {
     }
 }
 
-/// The rows that the file of a tree names; empty where it is none.
-fn rows_of(text: &str) -> String {
-    #[derive(Deserialize)]
-    struct Header {
-        rows: String,
-    }
-    serde_json::from_str(text).map_or_else(|_| String::new(), |header: Header| header.rows)
-}
-
 impl PolicyFile {
     /// Tells a policy file from a checkpoint by its first byte that is not blank.
     pub(crate) fn open(path: &Path) -> Result<PolicyFile, Problem> {
@@ -97,7 +87,7 @@ impl PolicyFile {
             file.take(MAX_BYTES)
                 .read_to_string(&mut text)
                 .map_err(Problem::unread(path))?;
-            if rows_of(&text) == deal_schema().name {
+            if Tree::rows_of(&text) == deal_schema().name {
                 let tree = Tree::from_json_over(deal_schema(), &text).map_err(refused_tree)?;
                 return Ok(PolicyFile::Deal(Learned::Tree(Box::new(tree))));
             }

@@ -1,5 +1,5 @@
 //! One truth about what a site's records mean. Of Kubernetes: quantities, what a pod holds, which pods start together,
-//! what holds them until then. Of Slurm: what a job had, its nodes, limits, ids and states. And what was promised of a policy.
+//! what holds them until then. Of Slurm: what a job had, its nodes, limits, ids and states. And what was promised of a policy, and forecast of starts.
 //!
 //! Importers of records and the programs that drive a live cluster read the same things through different types and commands. All
 //! ask here, so that a policy is trained on the jobs that it will meet.
@@ -12,6 +12,7 @@ pub mod names;
 pub mod promise;
 pub mod quantity;
 pub mod slurm;
+pub mod starts;
 mod suspend;
 mod topology;
 

@@ -109,7 +109,7 @@ impl<'a> Setup<'a> {
             context.say(&split)?;
         }
         if !self.quiet
-            && let Some(doubt) = doubt_of(&self.env, &Watcher::nobody())?
+            && let Some(doubt) = doubt_of(&self.env, &Watcher::silent())?
         {
             context.say(&doubt)?;
         }

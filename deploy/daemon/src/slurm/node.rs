@@ -116,8 +116,18 @@ impl Nodes {
         let mut names: Vec<&str> = found.iter().map(|found| found.node.name.as_str()).collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            let named = format!("names node {} for the second time", twice[0]);
-            return Err(Error::garbage(SINFO, 0, "", named));
+            let is_it = |line: &str| {
+                let found = node(0, line).ok().flatten();
+                found.is_some_and(|found| found.node.name == twice[0])
+            };
+            let mut lines = (1..).zip(text.lines()).filter(|(_, line)| is_it(line));
+            let (row, line) = lines.nth(1).unwrap_or_default();
+            return Err(Error::garbage(
+                SINFO,
+                row,
+                line,
+                "names a node for the second time",
+            ));
         }
         found.sort_by_key(|found| found.weight);
         for found in found {

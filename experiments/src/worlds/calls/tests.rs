@@ -22,7 +22,7 @@ fn played(settings: CallsSettings, policies: &[&str]) -> Result<Compared, Error>
         pictured: true,
         ..Comparing::default()
     };
-    compare(&CallsWorld::new(settings)?, &asked, &Watcher::nobody())
+    compare(&CallsWorld::new(settings)?, &asked, &Watcher::silent())
 }
 
 /// At many times the load fewer are in time, and a hit costs more. Policies are held against the strongest.
@@ -110,7 +110,7 @@ fn a_recorded_list_is_described_and_replayed_by_hand() {
     assert!(error.contains("lists"), "{error}");
     settings.lists = 1;
     let mut world = CallsWorld::new(settings).unwrap();
-    let error = search(&mut world, &Searching::default(), (1, None), &Watcher::nobody())
+    let error = search(&mut world, &Searching::default(), (1, None), &Watcher::silent())
         .err()
         .unwrap();
     assert!(error.to_string().contains("none with a search"));

@@ -248,8 +248,8 @@ impl World for JobsWorld {
             class_facts: false,
             ..self.sim.clone()
         };
-        let nobody = Watcher::nobody();
-        let watcher = turn.watcher.unwrap_or(&nobody);
+        let silent = Watcher::silent();
+        let watcher = turn.watcher.unwrap_or(&silent);
         Runner::new(&sim).run_one(list, policy, &|| Duration::ZERO, watcher)
     }
 
@@ -382,5 +382,5 @@ impl World for JobsWorld {
 pub fn evaluate(config: &EvaluationConfig) -> Result<Results, Error> {
     let world = JobsWorld::open(config)?;
     let instances = world.instances(&mut |_| {})?;
-    world.run(&instances, &Watcher::nobody())
+    world.run(&instances, &Watcher::silent())
 }

@@ -45,14 +45,14 @@ fn jobs_are_compared_in_pairs_and_searched_in_by_their_own_verb() {
     let text = "seeds = 2\npolicy = ['fifo', 'sjf']\n[workload]\nworkload = ['philly-like']\nnum_jobs = 30";
     let config: EvaluationConfig = toml::from_str(text).unwrap();
     let mut world = JobsWorld::open(&config).unwrap();
-    let nobody = Watcher::nobody();
-    let found = compare(&world, &Comparing::default(), &nobody).unwrap();
+    let silent = Watcher::silent();
+    let found = compare(&world, &Comparing::default(), &silent).unwrap();
     assert_eq!(
         serde_json::json!(found),
         serde_json::json!(evaluate(&config).unwrap())
     );
     let record = world
-        .record(&world.instances(&mut |_| {}).unwrap(), &nobody)
+        .record(&world.instances(&mut |_| {}).unwrap(), &silent)
         .unwrap();
     assert_eq!(
         (
@@ -61,7 +61,7 @@ fn jobs_are_compared_in_pairs_and_searched_in_by_their_own_verb() {
         ),
         (4, true)
     );
-    let refused = search(&mut world, &Searching::default(), (0, None), &nobody);
+    let refused = search(&mut world, &Searching::default(), (0, None), &silent);
     assert!(
         refused
             .err()

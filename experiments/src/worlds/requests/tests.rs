@@ -25,7 +25,7 @@ fn played(settings: RequestsSettings, routers: &[&str]) -> Result<crate::worlds:
         pictured: true,
         ..Comparing::default()
     };
-    compare(&RequestsWorld::new(settings)?, &asked, &Watcher::nobody())
+    compare(&RequestsWorld::new(settings)?, &asked, &Watcher::silent())
 }
 
 /// Each but those of autoscaling, which have tests of their own, opens with its own settings, is described in a line, and refuses what it has not.
@@ -117,7 +117,7 @@ fn what_is_taken_away_from_the_gateways_changes_the_rules_that_read_it() {
         seed: 1,
         ..Comparing::default()
     };
-    let found = compare(&RequestsWorld::new(settings).unwrap(), &asked, &Watcher::nobody()).unwrap();
+    let found = compare(&RequestsWorld::new(settings).unwrap(), &asked, &Watcher::silent()).unwrap();
     let (_, _, table) = &found.at[0].beside.tables[0];
     let words: Vec<&str> = table.rows.iter().map(|row| row[0].as_str()).collect();
     assert_eq!(
@@ -135,7 +135,7 @@ fn what_is_taken_away_from_the_gateways_changes_the_rules_that_read_it() {
         refuse: false,
         ..small()
     };
-    let refused = compare(&RequestsWorld::new(none).unwrap(), &asked, &Watcher::nobody());
+    let refused = compare(&RequestsWorld::new(none).unwrap(), &asked, &Watcher::silent());
     assert!(refused.err().unwrap().to_string().contains("ablate = requests"));
 }
 

@@ -207,7 +207,7 @@ impl MixedBench {
     /// # Errors
     /// A policy that fails.
     pub fn play(&self, day: &Day, autoscaler: &mut dyn Autoscaler) -> Result<Played, Error> {
-        self.play_watched(day, autoscaler, &Watcher::nobody())
+        self.play_watched(day, autoscaler, &Watcher::silent())
     }
 
     /// The same, with a step reported for every [`STEP_REQUESTS`] that are routed.

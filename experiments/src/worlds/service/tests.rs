@@ -64,7 +64,7 @@ fn a_searched_tree_is_priced_and_takes_another_reserve() {
         ..small()
     };
     let mut world = ServiceWorld::new(settings).unwrap();
-    let found = search(&mut world, &asked, (5, None), &Watcher::nobody()).unwrap();
+    let found = search(&mut world, &asked, (5, None), &Watcher::silent()).unwrap();
     assert!(
         world.price_gpu_s() > 0.0 && found.verdict.contains("A miss cost"),
         "{}",
@@ -122,7 +122,7 @@ fn a_page_shows_the_first_day_of_each() {
     let found = played(
         small(),
         &["static:replicas=4", "reactive:target=0.7"],
-        &Watcher::nobody(),
+        &Watcher::silent(),
     );
     let html = found.unwrap().report("Autoscalers").html();
     pleach_tests::assert_well_formed(&html);
@@ -159,7 +159,7 @@ fn a_service_runs_beside_a_list_of_jobs_and_a_list_of_requests() {
     let found = played(
         settings,
         &["static:replicas=0", "static:replicas=4"],
-        &Watcher::nobody(),
+        &Watcher::silent(),
     )
     .unwrap();
     let of = |policy: &str, key: &str| found.at[0].results.values(policy, key)[0];
@@ -239,7 +239,7 @@ fn a_replica_of_four_gpus_takes_them_all_from_training() {
         ..small()
     };
     let names = ["static:replicas=0", "static:replicas=1", "static:replicas=9"];
-    let found = played(config.clone(), &names, &Watcher::nobody()).unwrap();
+    let found = played(config.clone(), &names, &Watcher::silent()).unwrap();
     let held: Vec<(f64, f64)> = names
         .iter()
         .map(|name| {

@@ -304,7 +304,7 @@ fn bench_tree(args: &BenchArgs) -> Result<Box<dyn Policy>, Error> {
         &config,
         &validation,
         args.report.seed(),
-        &Watcher::nobody(),
+        &Watcher::silent(),
     )?;
     Ok(PolicySpec::tree("tree", distilled.tree).policy()?)
 }

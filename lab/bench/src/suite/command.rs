@@ -329,7 +329,7 @@ mod tests {
             stopwatch: &std::time::Duration::default,
             print: &mut said,
             data: &mut std::io::sink(),
-            bars: |_| Watcher::nobody(),
+            bars: |_| Watcher::silent(),
             stop: std::sync::Arc::default(),
         };
         let place = Path::new("runs/suite/GavelMulti-v1-0-longer");

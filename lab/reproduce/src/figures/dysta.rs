@@ -393,7 +393,7 @@ const FINDINGS_ATTENTION: [&str; 4] = [
      requests wait alike.",
     "DySta is behind where deadlines are loose and the load is above 1 (150 isolated means: beta times the slack is then as much as the \
      rest, and planaria, which goes by deadlines, is never late), and in a hot queue of the shortest model (sjf has less turnaround and \
-     fewer violations: slack weighs more than a short rest). At low load nobody is late, and it gains 1 %. Half of what the oracle gains \
+     fewer violations: slack weighs more than a short rest). At low load no request is late, and it gains 1 %. Half of what the oracle gains \
      over DySta is beta's: without it the turnaround is as low, with more violations.",
 ];
 /// What we found.

@@ -93,7 +93,7 @@ fn m1(effort: &Effort) -> Result<Reproduction, Error> {
         policies: names.clone(),
         ..Comparing::default()
     };
-    let (compared, outcomes) = compare_on(&world, (&days, 1.0), &asked, &Watcher::nobody())?;
+    let (compared, outcomes) = compare_on(&world, (&days, 1.0), &asked, &Watcher::silent())?;
     let days_of = |played: &Vec<_>| played.iter().map(|(day, _)| *day).collect();
     let table: Rows = names.into_iter().zip(outcomes.iter().map(days_of)).collect();
     let mut reproduction = Reproduction::default();

@@ -23,7 +23,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {
     title: "FGD against other packings on a cluster that fills up",
     source: "Weng et al., ATC'23, abstract and figures 7 and 9",
     setup: "1,213 nodes with 6,212 GPUs; pods drawn from the list of 2023 (--data, openb_pod_list_default) or from openb-like, \
-            until they ask for 1.3 times the GPUs; nobody leaves",
+            until they ask for 1.3 times the GPUs; no job leaves",
     run: fill_up,
 }];
 

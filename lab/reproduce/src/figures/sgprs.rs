@@ -393,7 +393,7 @@ fn ablation(effort: &Effort, reproduction: &mut Reproduction) -> Result<(), Erro
         ("SGPRS", missed(SGPRS)),
         ("the lowest camera first", missed(FIXED)),
         (
-            "nobody below its highest throughput",
+            "no policy below its highest throughput",
             most.iter().map(least).collect(),
         ),
     ] {
@@ -448,5 +448,5 @@ const FINDINGS: [&str; 5] = [
     "Only the limit of six in flight matters: with first come first served the throughput is the same. Deadlines of stages and waiting of early \
      stages cost some: 64 % are missed at 24 cameras without both, 76 % with.",
     "There is room past the pivot, in whom to serve and not in which context: the lowest camera first misses 11 % at 24 cameras and 30 % at 30, \
-     where nobody can miss fewer than 3 and 23 %. It starves the last cameras. So contexts have no learned policy here.",
+     where no policy can miss fewer than 3 and 23 %. It starves the last cameras. So contexts have no learned policy here.",
 ];

@@ -122,7 +122,7 @@ fn crossover() -> Result<f64, Error> {
         let factor = f64::midpoint(shares, waits);
         force(&mut pair, factor);
         let run = Run::new(&Arc::new(pair.clone()), &SimConfig::default(), "sjf-bsbf");
-        let results = run_all("W1", &Watcher::nobody(), &[run])?;
+        let results = run_all("W1", &Watcher::silent(), &[run])?;
         let second = &results[0].jobs[1];
         if second.first_start_s == 0.0 {
             shares = factor;

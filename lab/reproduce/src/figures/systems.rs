@@ -44,7 +44,7 @@ mod tests {
             num_seeds: Some(2),
             smoke: false,
             data: None,
-            watcher: Watcher::nobody(),
+            watcher: Watcher::silent(),
         };
         for system in BENCHMARKS {
             let of = ["Closed form", "Our model"];

@@ -27,7 +27,7 @@ fn smoke() -> Effort {
         num_seeds: None,
         smoke: true,
         data: None,
-        watcher: Watcher::nobody(),
+        watcher: Watcher::silent(),
     }
 }
 

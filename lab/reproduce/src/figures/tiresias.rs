@@ -248,7 +248,7 @@ fn published_list(path: &Path, effort: &Effort, into: &mut Reproduction) -> Resu
     into.figures.push(Figure::exact(what, ratio, Target::Record));
     into.findings.push(
         "The published 60-job list asks for 15 of 60 GPUs in the mean and its longest job receives 2,440 GPU·s, less than the \
-         first threshold: nobody is demoted. It cannot show what the paper shows."
+         first threshold: no job is demoted. It cannot show what the paper shows."
             .into(),
     );
     Ok(())

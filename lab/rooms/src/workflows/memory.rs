@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(
             next(AHEAD, &[0, 1], &[2], None),
             load(2, 0),
-            "nobody needs either: the oldest"
+            "no job needs either: the oldest"
         );
     }
 

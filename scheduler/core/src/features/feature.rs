@@ -91,11 +91,11 @@ impl Control {
         match self {
             Control::User => "the user's choice",
             Control::Operator => "the operator's choice",
-            Control::Time => "nobody's choice: it comes with time",
-            Control::History => "nobody's choice: it has happened",
-            Control::Cluster => "nobody's choice: it hangs on the free GPUs",
-            Control::Queue => "nobody's choice: it hangs on the other jobs that wait",
-            Control::Fixed => "nobody's choice",
+            Control::Time => "not a choice: it comes with time",
+            Control::History => "not a choice: it has happened",
+            Control::Cluster => "not a choice: it hangs on the free GPUs",
+            Control::Queue => "not a choice: it hangs on the other jobs that wait",
+            Control::Fixed => "not a choice",
         }
     }
 }

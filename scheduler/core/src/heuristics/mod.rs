@@ -70,7 +70,7 @@ macro_rules! infos {
 }
 
 infos! {
-    "fifo", "queueing", "textbook; YARN capacity scheduler", "arrival", "the oldest job, or nobody",
+    "fifo", "queueing", "textbook; YARN capacity scheduler", "arrival", "the oldest job, or none",
         |name| head_of_line(name, Lens::Arrival);
     "fifo-skip", "queueing", "first fit in arrival order", "arrival", "the oldest job that fits",
         |name| greedy(name, Lens::Arrival);
@@ -108,7 +108,7 @@ infos! {
         |name| delayed_backfill(name, Lens::SmallestGpuTime, Patience::TUNED);
     "best-type-delay", "heterogeneity-aware, delay scheduling", "delay scheduling, EuroSys'10, over min-min", "run time estimate, speed on each type", "as sjf-best-type, with a margin between types and patience for a tight place",
         |name| best_type_delay(name, Patience::TUNED);
-    "sjf-resize", "elastic", "marginal gains of Optimus, EuroSys'18, as two rules", "run time estimate, scaling", "the shortest job that fits, at the size at which GPUs do most; running ones grow while nobody waits and shrink while somebody does",
+    "sjf-resize", "elastic", "marginal gains of Optimus, EuroSys'18, as two rules", "run time estimate, scaling", "the shortest job that fits, at the size at which GPUs do most; running ones grow while no job waits and shrink while one does",
         resizing::sjf_resize;
 }
 

@@ -133,7 +133,7 @@ pub(crate) fn guards(guards: Guards, needs: &Needs) -> Result<(), TreeError> {
         }
         if needs.actions.intersection(ActionSet::STOPPING).is_empty() {
             let allowed =
-                "none, or needs with \"preemption\": true or the action resize: this tree stops nobody";
+                "none, or needs with \"preemption\": true or the action resize: this tree stops no job";
             return fail(key, max.to_string(), allowed.into());
         }
     }

@@ -133,7 +133,7 @@ fn guards_that_a_tree_cannot_obey_are_refused() {
         Tree::new(meta, &[leaf(0, 0.0)]).unwrap()
     };
     let plain = with(|needs| needs.actions = needs.actions.set(ActionKind::Preempt, false));
-    assert!(refused(plain, limited(3)).contains("stops nobody"));
+    assert!(refused(plain, limited(3)).contains("stops no job"));
     let hasty = with(|needs| needs.actions = needs.actions.set(ActionKind::Reserve, false));
     assert!(refused(hasty, overdue_after(HOUR)).contains("\"reservation\": true"));
     assert!(refused(with(|needs| needs.heads = 0), overdue_after(HOUR)).contains("one head or more"));

@@ -3,6 +3,8 @@
 //! Up to version 2 a file lists all columns of the first view with their hash, which no other view ever has; later ones list what
 //! is read. So a column that is added is noticed by no file.
 
+use serde::Deserialize;
+
 use crate::features::{FeatureSchema, clip, hash_of};
 use crate::tree::Tree;
 use crate::tree::error::TreeError;
@@ -11,6 +13,16 @@ use crate::tree::error::TreeError;
 const MAX_DIFFERENCES: usize = 24;
 
 impl Tree {
+    /// The name of the rows that the text of a file says its tree reads; empty where it names none.
+    #[must_use]
+    pub fn rows_of(text: &str) -> String {
+        #[derive(Deserialize)]
+        struct Header {
+            rows: String,
+        }
+        serde_json::from_str(text).map_or_else(|_| String::new(), |header: Header| header.rows)
+    }
+
     /// Whether its rows are candidates of a pass.
     pub(crate) fn is_of_decisions(&self) -> bool {
         self.schema() == FeatureSchema::current()

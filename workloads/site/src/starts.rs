@@ -1,4 +1,4 @@
-//! Forecasts of starts as a file: what `pleach when --answers` writes (`experiments/src/when/answers.rs`), and the daemons serve.
+//! Forecasts of starts as a file: what `pleach when --answers` writes, the daemons serve, and `pleach when http://...` reads.
 //!
 //! # What is deliberately not here
 //! How forecasts are made, clocks and files. Users and names of jobs: a job is found by its id alone.
@@ -15,6 +15,8 @@ pub const BYTES_MAX: u64 = 32 << 20;
 pub const FRESH_S: i64 = 600;
 /// Most jobs, and most requests.
 pub const ROWS_MAX: usize = 100_000;
+/// What may answer.
+const METHODS: [&str; 3] = ["history", "trees", "replay"];
 /// Longest wait that a forecast may state, s: over thirty years.
 const WAIT_S_MAX: f64 = 1e9;
 
@@ -102,6 +104,13 @@ impl Forecast {
     }
 }
 
+impl Request {
+    fn has_a_limit(&self) -> bool {
+        self.time_s
+            .is_none_or(|time_s| (0.0..=WAIT_S_MAX).contains(&time_s))
+    }
+}
+
 impl Starts {
     /// Checks what a file says.
     ///
@@ -113,9 +122,11 @@ impl Starts {
         let keys = [
             ("version", self.version == VERSION),
             ("made_s", self.made_s >= 0),
+            ("method", METHODS.contains(&self.method.as_str())),
             ("held", (0.0..=1.0).contains(&self.held)),
             ("jobs", self.jobs.len().max(self.requests.len()) <= ROWS_MAX),
             ("forecast", all.into_iter().all(Forecast::is_well)),
+            ("time_s", self.requests.iter().all(Request::has_a_limit)),
         ];
         match keys.iter().find(|(_, is_well)| !is_well) {
             Some((key, _)) => Err(format!(

@@ -9,14 +9,15 @@ build() { # FOLDER PACKAGE ...: in the present folder
   local target=$1 packages=()
   shift
   for package in "$@"; do packages+=(-p "$package"); done
+  # By a flag: the setting of the profile does not reach a crate that Cargo.toml gives a profile of its own.
   # Paths of the sources, of other crates, of the standard library and of what is built.
-  local from=("$PWD=/pleach" "${CARGO_HOME:-$HOME/.cargo}=/cargo" "$(rustc --print sysroot)=/rust" "$target=/target") flags='' c_flags=''
+  local from=("$PWD=/pleach" "${CARGO_HOME:-$HOME/.cargo}=/cargo" "$(rustc --print sysroot)=/rust" "$target=/target") flags=-Cstrip=symbols c_flags=''
   for pair in "${from[@]}"; do
     flags+=" --remap-path-prefix=$pair"
     c_flags+=" -ffile-prefix-map=$pair"
   done
-  SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) RUSTFLAGS="${flags# }" CFLAGS="${c_flags# }" CARGO_INCREMENTAL=0 \
-    CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_TARGET_DIR="$target" cargo build --release --locked "${packages[@]}"
+  SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) RUSTFLAGS="$flags" CFLAGS="${c_flags# }" CARGO_INCREMENTAL=0 \
+    CARGO_TARGET_DIR="$target" cargo build --release --locked "${packages[@]}"
 }
 
 if [ "${1:-}" != --twice ]; then

@@ -12,6 +12,7 @@ use k8s_openapi::jiff::Timestamp;
 use pleach_daemon::forecasts::News;
 use pleach_daemon::snapshot::{JobSeen, Phase};
 use pleach_scheduler::ExternalId;
+use pleach_scheduler::tree::span;
 use pleach_site::starts::Forecast;
 
 use crate::api::Cluster;
@@ -28,7 +29,7 @@ const AGAIN_S: i64 = 600;
 /// Longest message, letters: the API server takes 1,024 bytes.
 const MESSAGE_MAX: usize = 250;
 /// An hour, s.
-const HOUR_S: f64 = 3600.0;
+const HOUR_S: i64 = 3600;
 
 /// What was said of jobs.
 #[derive(Debug, Default)]
@@ -170,14 +171,14 @@ pub fn of_forecast(pods: &JobPods, news: &News, now_s: i64) -> Vec<Event> {
     } = news.forecast;
     let bucket = news.forecast.bucket();
     let message = format!(
-        "Median wait {}: {:.1} h from now, 80 % between {:.1} h and {:.1} h, {:.0} % at once.",
+        "Median wait {}: {} from now, 80 % between {} and {}, {:.0} % at once.",
         bucket.name(),
-        median_s / HOUR_S,
-        from_s / HOUR_S,
-        to_s / HOUR_S,
+        span(median_s),
+        span(from_s),
+        span(to_s),
         100.0 * at_once
     );
-    let hours = now_s / HOUR_S as i64;
+    let hours = now_s / HOUR_S;
     let num = u32::try_from(hours * 8).unwrap_or(0) + bucket.0 as u32;
     of_objects(pods, "PleachForecast", num, &message, now_s)
 }

@@ -35,6 +35,7 @@ pub const READERS: [Reader; 7] = [
             "scheduler/policies/src/door.rs",
             "scheduler/policies/src/file.rs",
             "scheduler/core/src/tree/file.rs",
+            "scheduler/core/src/tree/file/columns.rs",
             "scheduler/core/src/tree/file/disk.rs",
             "scheduler/core/src/formula/file.rs",
         ],

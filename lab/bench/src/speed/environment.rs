@@ -4,7 +4,7 @@
 use pleach_env::{AutoresetMode, Batch, EnvConfig, Seed, VecEnv, VectorEnv, random_action};
 
 use super::BenchArgs;
-use super::rate::rate;
+use super::rate::{cpu_rate, rate};
 use pleach_experiments::command::Context;
 use pleach_experiments::error::Error;
 
@@ -49,7 +49,7 @@ pub(super) fn measure(args: &BenchArgs, context: &Context<'_>) -> Result<Figures
             .then(|| speed(args, context, true, (num_envs, 2)))
             .transpose()?,
         observation_bytes: (floats * size_of::<f32>() + spaces.num_candidates) as f64,
-        written_bytes_per_s: memory(args, context)?,
+        written_bytes_per_s: memory(args)?,
     })
 }
 
@@ -85,22 +85,27 @@ fn speed(
         pool.install(|| steps(&mut batch))?;
     }
     let (mut num_offered, mut num_seen) = (0, 0);
-    let steps_per_s = rate(args, context, || {
+    let some = || {
         // One look in a thousand steps, which costs the measurement nothing.
         num_offered += batch.mask.iter().filter(|admissible| **admissible).count();
         num_seen += num_envs;
         pool.install(|| steps(&mut batch))
-    })?;
+    };
+    // Several are there to be compared with several on two threads.
+    let steps_per_s = match num_envs {
+        1 => cpu_rate(args, some),
+        _ => rate(args, context, some),
+    }?;
     Ok(Speed {
         steps_per_s,
         num_candidates: num_offered as f64 / num_seen as f64,
     })
 }
 
-fn memory(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
+fn memory(args: &BenchArgs) -> Result<f64, Error> {
     let mut bytes = vec![0_u8; 1 << 29];
     let mut value = 0;
-    rate(args, context, || {
+    cpu_rate(args, || {
         value = (value + 1) % 251;
         bytes.fill(value);
         std::hint::black_box(&bytes);

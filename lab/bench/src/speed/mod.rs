@@ -23,7 +23,7 @@ use pleach_scheduler::policy::{Needs, Policy};
 use serde_json::{Value, json};
 
 pub use self::flags::{BenchArgs, BenchPart};
-use self::rate::{NUM_REPEATS, rate};
+use self::rate::{NUM_REPEATS, cpu_rate, rate};
 use pleach_experiments::command::{Context, Runs};
 use pleach_experiments::door::PolicySpec;
 use pleach_experiments::error::Error;
@@ -85,7 +85,7 @@ impl Runs for BenchArgs {
             measured.key("ppo_frames_per_s", json!(frames_per_s));
         }
         if wants(BenchPart::Tree) {
-            let decision_ns = tree(self, context)?;
+            let decision_ns = tree(self)?;
             measured.row("tree, one decision", decision_ns, "ns");
             measured.key("tree_decision_ns", json!(decision_ns));
         }
@@ -148,7 +148,9 @@ fn show(args: &BenchArgs, context: &mut Context<'_>, measured: Measured) -> Resu
     let table = Table {
         header: ["what", "median", "unit"].map(str::to_string).to_vec(),
         rows: measured.rows.into_iter().map(line).collect(),
-        notes: vec![format!("median of {NUM_REPEATS} measurements")],
+        notes: vec![format!(
+            "median of {NUM_REPEATS} measurements; processor seconds on one core, else seconds of the wall"
+        )],
     };
     context.say(&table.to_terminal())
 }
@@ -208,7 +210,7 @@ fn simulator(args: &BenchArgs, context: &mut Context<'_>) -> Result<BTreeMap<Str
         let mut sim = SimConfig::default();
         sim.capabilities.grant(ActionKind::Preempt, name == "srtf");
         let spec = PolicySpec::heuristic(name)?;
-        let value = rate(args, context, || {
+        let value = cpu_rate(args, || {
             let mut policy = spec.policy()?;
             let result = simulate(&workload, &sim, &mut policy)?;
             Ok(result.jobs.len() as u64)
@@ -237,7 +239,7 @@ fn ppo(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
 }
 
 /// A tree of 16 leaves that imitates SRTF, asked at busy decision points with their features at hand.
-fn tree(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
+fn tree(args: &BenchArgs) -> Result<f64, Error> {
     use pleach_scheduler::policy::DecisionPoint;
     let env = EnvConfig::busy(true);
     let source = pleach_env::Source::open(&env)?;
@@ -273,7 +275,7 @@ fn tree(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
         observation: pass.observation().as_ref(),
     };
     let mut scores = vec![0.0; pass.candidates().len()];
-    let decisions_per_s = rate(args, context, || {
+    let decisions_per_s = cpu_rate(args, || {
         for _ in 0..10_000 {
             tree.score(std::hint::black_box(point), &mut scores)?;
             std::hint::black_box(&scores);

@@ -68,7 +68,7 @@ pub use node::{MAX_DEPTH, Node};
 pub use outline::{Kind, Outline, OutlineLeaf, OutlineNode, Rule};
 pub use passed_over::{Alternative, PassedOver};
 pub use runtime::{FlatTree, TreePolicy};
-pub use text::{count, quantity};
+pub use text::{count, quantity, span};
 pub use visits::{DriftWindow, PSI_LIMIT_DEFAULT, Visits, WINDOW_DECISIONS, WINDOW_DEFAULT, psi};
 
 use crate::cluster::Capabilities;

@@ -193,7 +193,8 @@ pub fn quantity(raw: f64, unit: &str) -> String {
 }
 
 /// A span of time, s, in the largest unit that it fills twice: `90 s`, `15.0 min`.
-pub(super) fn span(seconds: f64) -> String {
+#[must_use]
+pub fn span(seconds: f64) -> String {
     match seconds {
         s if s < 120.0 => format!("{s:.0} s"),
         s if s < 2.0 * 3600.0 => format!("{:.1} min", s / 60.0),

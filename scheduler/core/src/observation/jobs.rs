@@ -11,7 +11,7 @@ use crate::ids::JobId;
 /// One number of each offered job or candidate.
 pub(super) type Column = [f32; MAX_CANDIDATES];
 
-/// Numbers of a column that are scaled or ranked side by side.
+/// Numbers of a column that are ranked side by side; half of them are scaled.
 const LANES: usize = 8;
 
 /// Facts of the offered jobs, gathered once for all their candidates.
@@ -111,9 +111,9 @@ impl JobTable {
 }
 
 /// Clamps and scales the first `num` values of a column into another, as [`Feature::encode`] does one. Values past them, up to
-/// a multiple of [`LANES`], which the columns' length is, mean nothing.
+/// a multiple of half of [`LANES`], which the columns' length is, mean nothing.
 pub(super) fn encode<const N: usize>(feature: &Feature, raw: &[f32; N], encoded: &mut [f32; N], num: usize) {
-    let num = num.next_multiple_of(LANES);
+    let num = num.next_multiple_of(LANES / 2);
     let rows = encoded[..num].iter_mut().zip(&raw[..num]);
     // Decided once for all: a loop without a choice in it is one for the vector units.
     match feature.scale {

@@ -332,17 +332,12 @@ impl EndsOfType {
         for (end, job) in cluster.running_of(kind).iter_after(self.last) {
             let (known, end_at) = ((*end, *job), (*end).max(soon));
             // Jobs that end together free their GPUs together.
-            match self.rows.last_mut() {
-                Some(last) if last.0 == end_at => {
-                    free += cluster.gpus_freed_by(*job);
-                    last.1 = free;
-                }
-                Some(_) if free >= num_gpus => return,
-                _ => {
-                    free += cluster.gpus_freed_by(*job);
-                    self.rows.push((end_at, free));
-                }
+            let before = self.rows.pop_if(|last| last.0 == end_at);
+            if before.is_none() && free >= num_gpus && !self.rows.is_empty() {
+                return;
             }
+            free += cluster.gpus_freed_by(*job);
+            self.rows.push((end_at, free));
             self.last = Some(known);
         }
     }

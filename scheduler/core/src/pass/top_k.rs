@@ -11,10 +11,10 @@ const BEST: Row = (i64::MIN, JobId(0));
 /// The best few rows of what was offered, best first.
 #[derive(Clone, Debug)]
 pub(super) struct TopK {
-    /// Filled up with the worst one.
+    /// As many as are wanted; those past the first `len` mean nothing.
     rows: Vec<Row>,
     len: usize,
-    /// The last row: what is not better is not wanted.
+    /// The last row of a full list: what is not better is not wanted.
     bar: Row,
 }
 
@@ -30,7 +30,6 @@ impl Default for TopK {
 
 impl TopK {
     pub(super) fn reset(&mut self, num: usize) {
-        self.rows.clear();
         self.rows.resize(num, WORST);
         self.len = 0;
         self.bar = if num == 0 { BEST } else { WORST };
@@ -43,7 +42,8 @@ impl TopK {
         for row in &mut self.rows[..other.len] {
             row.0 = key;
         }
-        self.bar = self.rows.last().copied().unwrap_or(BEST);
+        // It is complete.
+        self.bar = BEST;
     }
 
     /// The rows, at most as many as are wanted.
@@ -73,13 +73,15 @@ impl TopK {
         let Some(last) = rows.len().checked_sub(1) else {
             return;
         };
-        self.len += usize::from(self.bar == WORST);
-        let mut at = last;
+        let mut at = self.len.min(last);
+        self.len = at + 1;
         while at > 0 && row < rows[at - 1] {
             rows[at] = rows[at - 1];
             at -= 1;
         }
         rows[at] = row;
-        self.bar = rows[last];
+        if self.len > last {
+            self.bar = rows[last];
+        }
     }
 }

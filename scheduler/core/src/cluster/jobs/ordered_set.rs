@@ -83,15 +83,19 @@ impl<T: Member> OrderedSet<T> {
         self.pieces.iter().flatten()
     }
 
-    /// The greatest member less than `before`; the greatest of all where it is none.
-    pub(crate) fn last_before(&self, before: Option<&T>) -> Option<&T> {
-        let Some(before) = before else { return self.last() };
+    /// The last members less than `before`, or of all where it is none: as many as lie together, empty only if there are none.
+    pub(crate) fn last_before(&self, before: Option<&T>) -> &[T] {
+        let Some(before) = before else {
+            return self.pieces.last().map_or(&[], Vec::as_slice);
+        };
         let piece = self.piece_of(before);
-        let here = self.pieces.get(piece).and_then(|piece| {
-            let at = piece.partition_point(|member| member < before);
-            piece.get(at.checked_sub(1)?)
+        let here = self.pieces.get(piece).map_or(&[][..], |piece| {
+            &piece[..piece.partition_point(|member| member < before)]
         });
-        here.or_else(|| self.pieces.get(piece.checked_sub(1)?)?.last())
+        match piece.checked_sub(1) {
+            Some(piece) if here.is_empty() => &self.pieces[piece],
+            _ => here,
+        }
     }
 
     /// Members greater than `after`, in order; all of them where it is none.
@@ -331,8 +335,11 @@ mod tests {
             prop_assert!(set.iter().rev().eq(oracle.iter().rev()));
             prop_assert!(set.iter_after(Some(after)).eq(oracle.range(after + 1..)));
             prop_assert!(set.iter_after(None).eq(&oracle));
-            prop_assert_eq!(set.last_before(Some(&after)), oracle.range(..after).next_back());
-            prop_assert_eq!(set.last_before(None), oracle.last());
+            let (before, all) = (set.last_before(Some(&after)), set.last_before(None));
+            prop_assert!(before.iter().rev().eq(oracle.range(..after).rev().take(before.len())));
+            prop_assert!(all.iter().rev().eq(oracle.iter().rev().take(all.len())));
+            prop_assert_eq!(before.is_empty(), oracle.range(..after).next().is_none());
+            prop_assert_eq!(all.is_empty(), oracle.is_empty());
             prop_assert!(set.first_few(num, &mut buffer).iter().eq(oracle.iter().take(num)));
         }
 

@@ -156,7 +156,7 @@ impl Cluster {
     /// GPUs of a node for one gang, as [`Cluster::hosts`].
     fn hosts_beside(&self, held: &HeldNodes, id: NodeId, node: &Node, shape: Shape) -> u32 {
         let hosts = self.hosts(id, node, shape);
-        let Some(spare) = held.spare(id) else {
+        let Some(spare) = held.spare(id).filter(|_| hosts > 0) else {
             return hosts;
         };
         let cpu_milli = node.cpu_milli_free.min(spare.cpu_milli);

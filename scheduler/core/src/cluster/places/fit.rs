@@ -222,11 +222,7 @@ impl Cluster {
         if num_gpus == 1 && shape.is_fractional() && self.place_part(kind, shape, |_| true, out) {
             return true;
         }
-        // Of a busy cluster most nodes have nothing free.
-        let hosts = |id, node: &Node| match node.free {
-            0 if !shape.is_fractional() => 0,
-            _ => self.hosts(id, node, shape),
-        };
+        let hosts = |id, node: &Node| self.hosts(id, node, shape);
         self.place_on_hosts(template, (kind, shape, num_gpus), hosts, out)
     }
 
@@ -238,6 +234,11 @@ impl Cluster {
         hosts: impl Fn(NodeId, &Node) -> u32,
         out: &mut Vec<Slice>,
     ) -> bool {
+        // Of a busy cluster most nodes have nothing free.
+        let hosts = |id, node: &Node| match node.free {
+            0 if !shape.is_fractional() => 0,
+            _ => hosts(id, node),
+        };
         if shape.tasks.nodes_max == 1 {
             let Some(room) = self.closest(kind, num_gpus, hosts) else {
                 return false;
@@ -386,6 +387,7 @@ impl Cluster {
     /// The GPUs that the end of a running job gives back, believing the ends of those it shares with: a shared GPU
     /// comes with the resident that ends last. Of a gang on several types, those of the type that sets its pace.
     #[must_use]
+    #[inline(always)]
     pub(crate) fn gpus_freed_by(&self, id: JobId) -> u32 {
         let job = self.job(id);
         let is_apart = job.is_sharing || job.is_forked || self.places.num_not_up > 0;
@@ -409,7 +411,11 @@ impl Cluster {
                 gpu.residents.iter().all(|other| key(other.job) <= key(id))
             }
         };
+        let is_alone = self.places.shared.is_empty();
         job.placement.iter().filter(of_type).map(move |slice| {
+            if is_alone {
+                return (*slice, *slice);
+            }
             let first = self.places.nodes[slice.node.index()].first_gpu;
             let freed = bits(slice.gpus).filter(|gpu| is_last(first + gpu));
             let freed = Slice {

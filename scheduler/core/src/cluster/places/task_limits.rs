@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::cluster_spec::Tasks;
 
-/// Nodes by the GPUs that each has for whole tasks of a gang, 0 to 64.
+/// Nodes by the GPUs that each has for whole tasks of a gang, 0 to 64, and the GPUs of all of them.
 #[derive(Clone, Debug)]
-pub(in crate::cluster) struct NodeRooms([u32; 65]);
+pub(in crate::cluster) struct NodeRooms([u32; 65], u32);
 
 impl NodeRooms {
-    pub(in crate::cluster) const NONE: NodeRooms = NodeRooms([0; 65]);
+    pub(in crate::cluster) const NONE: NodeRooms = NodeRooms([0; 65], 0);
 
     pub(in crate::cluster) fn of(rooms: impl Iterator<Item = u32>) -> NodeRooms {
         let mut found = NodeRooms::NONE;
@@ -19,14 +19,19 @@ impl NodeRooms {
 
     pub(in crate::cluster) fn add(&mut self, room: u32, num_nodes: u32) {
         self.0[room as usize] += num_nodes;
+        self.1 += room * num_nodes;
     }
 
     pub(in crate::cluster) fn remove(&mut self, room: u32) {
         self.0[room as usize] -= 1;
+        self.1 -= room;
     }
 
     /// GPUs of the largest gang of such tasks, which may have so many nodes.
     pub(in crate::cluster) fn most(&self, tasks: Tasks) -> u32 {
+        if tasks.nodes_max == 0 {
+            return self.1;
+        }
         let (mut nodes_left, mut most) = (tasks.most_nodes(), 0);
         for room in (1..self.0.len()).rev() {
             let num = (self.0[room] as usize).min(nodes_left);

@@ -45,7 +45,7 @@ impl Cluster {
 
     /// GPUs for whole tasks of a shape on a node that had so much to spare.
     pub(in crate::cluster) fn room_in(&self, id: NodeId, spare: Spare, shape: Shape) -> u32 {
-        if !self.allows(shape.nodes, id) {
+        if spare.num_gpus == 0 || !self.allows(shape.nodes, id) {
             return 0;
         }
         let served = shape.served_by(spare.cpu_milli, spare.memory_mib);
@@ -89,7 +89,9 @@ impl Cluster {
 
     /// What the free GPUs of a type have for whole tasks.
     pub(in crate::cluster) fn free_rooms(&self, kind: GpuTypeId, tasks: Tasks) -> NodeRooms {
+        // Which nodes have nothing free does not matter: there are no more of them than these.
         let mut rooms = NodeRooms::NONE;
+        rooms.add(0, self.places.nodes.len() as u32);
         for free in self.places.free.levels(kind) {
             rooms.add(tasks.num_on(free), self.places.free.num_nodes_with(kind, free));
         }
@@ -269,8 +271,13 @@ impl TaskRoom {
                     false => Spare::default(),
                 }),
         );
-        let nodes = (0..).map(NodeId).zip(&self.free);
-        self.rooms = NodeRooms::of(nodes.map(|(id, spare)| cluster.room_in(id, *spare, shape)));
+        self.rooms = match shape.is_gpus_alone() {
+            true => cluster.free_rooms(kind, shape.tasks),
+            false => {
+                let nodes = (0..).map(NodeId).zip(&self.free);
+                NodeRooms::of(nodes.map(|(id, spare)| cluster.room_in(id, *spare, shape)))
+            }
+        };
     }
 
     /// Whether the gang fits.

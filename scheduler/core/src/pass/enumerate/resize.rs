@@ -20,13 +20,9 @@ const LOOKED_AT_MAX: usize = 256;
 pub(super) fn push_resizes(cluster: &Cluster, needs: &Needs, set: &mut CandidateSet) {
     let most = needs.heads.max(needs.fitting);
     for kind in cluster.types_in(u64::MAX >> (64 - cluster.num_types())) {
-        let (mut last, mut num) = (None, 0);
-        for _ in 0..LOOKED_AT_MAX {
-            let Some(next) = cluster.running_of(kind).last_before(last.as_ref()) else {
-                break;
-            };
-            last = Some(*next);
-            num += usize::from(push_sizes(cluster, next.1, set));
+        let mut num = 0;
+        for (_, job) in cluster.running_of(kind).iter().rev().take(LOOKED_AT_MAX) {
+            num += usize::from(push_sizes(cluster, *job, set));
             if num == most {
                 break;
             }

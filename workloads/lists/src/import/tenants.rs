@@ -48,10 +48,13 @@ pub(super) fn assign_tenants(
     let mut tenant_of = vec![None; draft.tenants.len() + 1];
     let weights = match &site.tenancy {
         Tenancy::Single => {
-            if is_walled {
-                let hint = "use false: this list names none";
-                return Err(config("import.virtual_clusters", true, "false", hint));
-            }
+            Error::refuse_if(
+                is_walled,
+                "import.virtual_clusters",
+                true,
+                "false",
+                "use false: this list names none",
+            )?;
             tenant_of.fill(Some(0));
             return Ok(tenant_of);
         }

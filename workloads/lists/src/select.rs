@@ -3,7 +3,7 @@
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
 
-use super::{JobSpec, RUN_TIME_S_MIN, SUBMIT_S_MAX, Workload, config, num_gpus_by_type};
+use super::{JobSpec, RUN_TIME_S_MIN, SUBMIT_S_MAX, Workload, num_gpus_by_type};
 use crate::Error;
 
 impl Workload {

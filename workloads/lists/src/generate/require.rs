@@ -2,7 +2,7 @@
 
 use pleach_scheduler::ConfigError;
 
-use super::super::{NUM_JOBS_MAX, SUBMIT_S_MAX, config};
+use super::super::{NUM_JOBS_MAX, SUBMIT_S_MAX};
 use crate::Error;
 
 /// Span of the arrivals that makes the load exact, s.

@@ -25,7 +25,7 @@ use super::site::{capacity, holds, require_locality, tenants};
 use super::{limits, pick, require, unit};
 use crate::Error;
 use crate::seed::Seed;
-use crate::{JobSpec, NUM_JOBS_MAX, Outcome, RUN_TIME_S_MAX, Workload, config};
+use crate::{JobSpec, NUM_JOBS_MAX, Outcome, RUN_TIME_S_MAX, Workload};
 
 settings! {
     /// Parameters of `synergy-multi` and `synergy-single`.

@@ -13,7 +13,7 @@ use super::options::DATES_FROM_S;
 use super::tenants::{assign_tenants, unknown_tenant};
 use super::{Format, ImportOptions, ImportReport};
 use crate::Error;
-use crate::{GangLimits, JobSpec, SUBMIT_S_MAX, Workload, config};
+use crate::{GangLimits, JobSpec, SUBMIT_S_MAX, Workload};
 
 const OUTSIDE: &str = "outside the window";
 /// Most tenants; the limit of a cluster description.

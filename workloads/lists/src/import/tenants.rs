@@ -4,7 +4,6 @@ use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, T
 
 use super::draft::{Draft, RawRow, Site, Tenancy};
 use crate::Error;
-use crate::config;
 use crate::table::shorten;
 
 /// Tenant of jobs for which a list names none.

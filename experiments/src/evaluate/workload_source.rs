@@ -161,13 +161,9 @@ impl WorkloadSource {
                     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
                 }
             };
-            Error::refuse_if(
-                !places.insert(place),
-                "workload",
-                name,
-                "each workload once",
-                "It is listed twice: take it out once; --seeds gives more runs of it.",
-            )?;
+            let hint = "It is listed twice: take it out once; --seeds gives more runs of it.";
+            let is_again = !places.insert(place);
+            Error::refuse_if(is_again, "workload", name, "each workload once", hint)?;
         }
         let split = self
             .split
@@ -208,13 +204,8 @@ impl WorkloadSource {
             ),
         ];
         for (key, value, fits, allowed) in numbers {
-            Error::refuse_if(
-                !fits,
-                key,
-                value.unwrap_or_default(),
-                allowed,
-                "Leave it out for what the workload has.",
-            )?;
+            let hint = "Leave it out for what the workload has.";
+            Error::refuse_if(!fits, key, value.unwrap_or_default(), allowed, hint)?;
         }
         Ok(())
     }

@@ -47,13 +47,8 @@ pub(super) fn assign_tenants(
     let mut tenant_of = vec![None; draft.tenants.len() + 1];
     let weights = match &site.tenancy {
         Tenancy::Single => {
-            Error::refuse_if(
-                is_walled,
-                "import.virtual_clusters",
-                true,
-                "false",
-                "use false: this list names none",
-            )?;
+            let (key, hint) = ("import.virtual_clusters", "use false: this list names none");
+            Error::refuse_if(is_walled, key, true, "false", hint)?;
             tenant_of.fill(Some(0));
             return Ok(tenant_of);
         }

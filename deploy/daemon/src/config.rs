@@ -80,7 +80,7 @@ settings! {
         /// What a restart is believed to cost a job, s, 0 to 1e6.
         pub restart_cost_s: f64 = RoundSettings::default().restart_cost_s;
         /// Port of 127.0.0.1 where `GET /metrics` answers Prometheus, 1 to 65535; none: no port is opened.
-        pub metrics_port: Option<u16>, in 1..;
+        pub metrics_port: Option<u16>, in 1..=u16::MAX;
         /// What is done where the tree is offered something else than it was judged on; only for trees whose files have visits.
         pub on_drift: OnDrift;
         /// Decisions of the window that is watched, 100 to 1,000,000.

@@ -193,7 +193,7 @@ mod tests {
         };
         assert!(
             copies
-                .check_at("fusion", "")
+                .check_at("copies", "")
                 .unwrap_err()
                 .to_string()
                 .contains("copies.round_s")

@@ -142,14 +142,13 @@ impl Availability {
         }
         capacity.nodes = vec![(NodeState::Up, false); num_nodes];
         for (index, change) in config.changes.iter().enumerate() {
-            if change.node as usize >= num_nodes {
-                return Err(Problem::new(
-                    format!("capacity.changes[{index}].node"),
-                    change.node,
-                    format!("0 to {}", num_nodes - 1),
-                    "nodes are numbered group by group",
-                ));
-            }
+            Problem::refuse_if(
+                change.node as usize >= num_nodes,
+                format_args!("capacity.changes[{index}].node"),
+                change.node,
+                format_args!("0 to {}", num_nodes - 1),
+                "nodes are numbered group by group",
+            )?;
             let code = STATES
                 .iter()
                 .position(|state| *state == change.state)
@@ -258,21 +257,19 @@ impl Availability {
             } = request.resources;
             let amounts = [gpu_memory_gib, cpu_cores, memory_gib].map(f64::to_bits);
             // Most jobs ask for what others asked for before.
-            if known.insert((
-                request.class,
-                request.num_gpus,
-                gpu_milli,
-                amounts,
-                (tasks, nodes),
-            )) && !cluster.could_run(request)
-            {
-                return Err(Problem::new(
-                    "capacity.changes",
-                    format!("too few nodes for job {index} in the end"),
-                    format!("changes that leave {} GPUs up for it", request.num_gpus),
-                    "bring nodes up again or remove the job",
-                ));
-            }
+            Problem::refuse_if(
+                known.insert((
+                    request.class,
+                    request.num_gpus,
+                    gpu_milli,
+                    amounts,
+                    (tasks, nodes),
+                )) && !cluster.could_run(request),
+                "capacity.changes",
+                format_args!("too few nodes for job {index} in the end"),
+                format_args!("changes that leave {} GPUs up for it", request.num_gpus),
+                "bring nodes up again or remove the job",
+            )?;
         }
         Ok(())
     }

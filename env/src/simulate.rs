@@ -289,18 +289,16 @@ impl Wakes {
         let until_s = world
             .next_of_jobs()
             .map_or(0.0, |next| next.since(now).as_secs_f64());
-        if until_s <= WAKES_MAX * every_s {
-            return Ok(());
-        }
-        Err(Problem::new(
+        Problem::refuse_if(
+            !(until_s <= WAKES_MAX * every_s),
             "run_time_s",
-            format!("{until_s:.0} s more until a job comes or goes"),
-            format!(
+            format_args!("{until_s:.0} s more until a job comes or goes"),
+            format_args!(
                 "{:.0} s where {name} plans every {every_s:.0} s",
                 WAKES_MAX * every_s
             ),
             "give shorter jobs, or the planner longer rounds (--policy-config)",
-        ))
+        )
     }
 }
 

@@ -96,18 +96,13 @@ impl SiteFailures {
     /// # Errors
     /// The first one that is out of its range.
     pub fn validate(&self) -> Result<(), Problem> {
-        if self.incidents < self.hardware {
-            let (allowed, hint) = (
-                format!("{} to 1000", self.hardware),
-                "incidents have hardware among them",
-            );
-            return Err(Problem::new(
-                "capacity.site.incidents",
-                self.incidents,
-                allowed,
-                hint,
-            ));
-        }
+        Problem::refuse_if(
+            self.incidents < self.hardware,
+            "capacity.site.incidents",
+            self.incidents,
+            format_args!("{} to 1000", self.hardware),
+            "incidents have hardware among them",
+        )?;
         self.check_at(
             "capacity.site",
             "rates are per 1,000 node-days; incidents have hardware among them",

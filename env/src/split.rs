@@ -74,12 +74,13 @@ impl Split {
         }
         let [train, validation, test] = Split::ALL.map(|split| split.range(jobs).len());
         let parts = format!("{train} to train on, {validation} to choose by and {test} to judge on");
-        if most < FEWEST {
-            let allowed =
-                format!("a list of which each part has at least {FEWEST} jobs, and here are {parts}");
-            let hint = "give a longer list: 1,000 jobs make a good beginning";
-            return Err(Problem::new("jobs of the list", jobs.len(), allowed, hint));
-        }
+        Problem::refuse_if(
+            most < FEWEST,
+            "jobs of the list",
+            jobs.len(),
+            format_args!("a list of which each part has at least {FEWEST} jobs, and here are {parts}"),
+            "give a longer list: 1,000 jobs make a good beginning",
+        )?;
         let allowed = format!("1 to {most}, for the list has {parts}");
         let hint = format!(
             "give --num-jobs {} or so, or a longer list",

@@ -115,6 +115,20 @@ impl Error {
         Problem::new(key, value, allowed, hint).into()
     }
 
+    /// Refuses a setting where it is wrong, as [`Problem::refuse_if`].
+    ///
+    /// # Errors
+    /// It is wrong.
+    pub fn refuse_if(
+        is_wrong: bool,
+        key: impl ToString,
+        value: impl ToString,
+        allowed: impl ToString,
+        hint: impl ToString,
+    ) -> Result<(), Error> {
+        Ok(Problem::refuse_if(is_wrong, key, value, allowed, hint)?)
+    }
+
     /// An error of the file system.
     pub fn io(action: &'static str, path: &Path, source: io::Error) -> Error {
         Problem::io(action, path, source).into()

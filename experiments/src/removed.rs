@@ -17,129 +17,107 @@ pub enum Place {
     Key,
 }
 
-/// A word as it was written, and what to do instead.
-const REMOVED: [(Place, &str, &str); 35] = [
+/// Words as they were written, by where they stood, and what to do instead.
+const REMOVED: [(Place, &[(&str, &str)]); 4] = [
     (
         Place::Command,
-        "serve",
-        "Worlds are what --workload says now: pleach evaluate --workload requests, calls or service, pleach distill --search, pleach train \
+        &[
+            (
+                "serve",
+                "Worlds are what --workload says now: pleach evaluate --workload requests, calls or service, pleach distill --search, pleach train \
          and pleach workload describe or write with the same; settings go to --set KEY=VALUE (pleach workload settings requests).",
-    ),
-    (
-        Place::Command,
-        "features",
-        "It is pleach policies --features now.",
-    ),
-    (
-        Place::Command,
-        "status",
-        "It is pleach sweep gather --status now.",
-    ),
-    (
-        Place::Command,
-        "certify",
-        "pleach distill check FILE certifies now.",
-    ),
-    (
-        Place::Command,
-        "ablate",
-        "It is pleach distill check FILE --ablate now.",
-    ),
-    (
-        Place::Command,
-        "guard",
-        "It is pleach distill check FILE --after now.",
-    ),
-    (
-        Place::Command,
-        "drift",
-        "It is pleach distill check FILE --drift now.",
-    ),
-    (
-        Place::Command,
-        "bundle",
-        "It is pleach distill seal FILE --bundle DIR now.",
-    ),
-    (Place::Command, "suite", WITHOUT_LAB),
-    (Place::Command, "tournament", WITHOUT_LAB),
-    (Place::Command, "reproduce", WITHOUT_LAB),
-    (Place::Command, "bench", WITHOUT_LAB),
-    (Place::Command, "stability", FITS),
-    (Place::Command, "frontier", FRONTIER),
-    (
-        Place::Flag,
-        "html",
-        "Of verify it is gone: pleach watch FILE --out PAGE draws a record, at any time and with every policy.",
-    ),
-    (Place::Flag, "mixed-types", MIXED),
-    (Place::Flag, "mixed_types", MIXED),
-    (Place::Flag, "belief-errors", REALISTIC),
-    (Place::Flag, "stop-grace-s", REALISTIC),
-    (
-        Place::Flag,
-        "all",
-        "It is gone: the script lists the units that have no result. Another --out begins anew.",
+            ),
+            ("features", "It is pleach policies --features now."),
+            ("status", "It is pleach sweep gather --status now."),
+            ("certify", "pleach distill check FILE certifies now."),
+            ("ablate", "It is pleach distill check FILE --ablate now."),
+            ("guard", "It is pleach distill check FILE --after now."),
+            ("drift", "It is pleach distill check FILE --drift now."),
+            ("bundle", "It is pleach distill seal FILE --bundle DIR now."),
+            ("suite", WITHOUT_LAB),
+            ("tournament", WITHOUT_LAB),
+            ("reproduce", WITHOUT_LAB),
+            ("bench", WITHOUT_LAB),
+            ("stability", FITS),
+            ("frontier", FRONTIER),
+        ],
     ),
     (
         Place::Flag,
-        "no-gather",
-        "It is gone: sbatch FILE submits the array alone, bash FILE also the job that gathers.",
-    ),
-    (
-        Place::Flag,
-        "namespace",
-        "It is gone: kubectl apply --namespace NAME -f FILE does the same.",
-    ),
-    (Place::Flag, "mount", VOLUME),
-    (Place::Flag, "sub-path", VOLUME),
-    (Place::Flag, "fits", FITS),
-    (Place::Flag, "frontier", FRONTIER),
-    (
-        Place::Form,
-        "lua",
-        "That form is gone: --to c or --to python is the same tree, to translate from.",
-    ),
-    (
-        Place::Form,
-        "sql",
-        "That form is gone: --to python has the tree's conditions, for a CASE of your own.",
-    ),
-    (
-        Place::Form,
-        "mermaid",
-        "That form is gone: pleach policies --show TREE --html FILE draws the tree.",
-    ),
-    (
-        Place::Form,
-        "markdown",
-        "That form is gone: pleach policies --show TREE prints the rules.",
+        &[
+            (
+                "html",
+                "Of verify it is gone: pleach watch FILE --out PAGE draws a record, at any time and with every policy.",
+            ),
+            ("mixed-types", MIXED),
+            ("mixed_types", MIXED),
+            ("belief-errors", REALISTIC),
+            ("stop-grace-s", REALISTIC),
+            (
+                "all",
+                "It is gone: the script lists the units that have no result. Another --out begins anew.",
+            ),
+            (
+                "no-gather",
+                "It is gone: sbatch FILE submits the array alone, bash FILE also the job that gathers.",
+            ),
+            (
+                "namespace",
+                "It is gone: kubectl apply --namespace NAME -f FILE does the same.",
+            ),
+            ("mount", VOLUME),
+            ("sub-path", VOLUME),
+            ("fits", FITS),
+            ("frontier", FRONTIER),
+        ],
     ),
     (
         Place::Form,
-        "sklearn",
-        "That form is gone: --to onnx runs in Python with the same bits, and --to python needs no library.",
+        &[
+            (
+                "lua",
+                "That form is gone: --to c or --to python is the same tree, to translate from.",
+            ),
+            (
+                "sql",
+                "That form is gone: --to python has the tree's conditions, for a CASE of your own.",
+            ),
+            (
+                "mermaid",
+                "That form is gone: pleach policies --show TREE --html FILE draws the tree.",
+            ),
+            (
+                "markdown",
+                "That form is gone: pleach policies --show TREE prints the rules.",
+            ),
+            (
+                "sklearn",
+                "That form is gone: --to onnx runs in Python with the same bits, and --to python needs no library.",
+            ),
+        ],
     ),
     (
         Place::Key,
-        "gradients",
-        "ppo.gradients and imitation.gradients are gone: the CPU takes plain gradients, another --device Burn's. Take the key out.",
-    ),
-    (
-        Place::Key,
-        "entities",
-        "env.entities is gone: networks that also saw running jobs and groups of nodes were no better. Take the key out, and train \
+        &[
+            (
+                "gradients",
+                "ppo.gradients and imitation.gradients are gone: the CPU takes plain gradients, another --device Burn's. Take the key out.",
+            ),
+            (
+                "entities",
+                "env.entities is gone: networks that also saw running jobs and groups of nodes were no better. Take the key out, and train \
          anew.",
-    ),
-    (
-        Place::Key,
-        "overlap",
-        "train.overlap is gone: an update of staleness cost more than the time was worth. Take the key out.",
-    ),
-    (
-        Place::Key,
-        "average_reward",
-        "train.average_reward is gone: a long time constant does as well (train.horizon_s = 1e6). Take \
+            ),
+            (
+                "overlap",
+                "train.overlap is gone: an update of staleness cost more than the time was worth. Take the key out.",
+            ),
+            (
+                "average_reward",
+                "train.average_reward is gone: a long time constant does as well (train.horizon_s = 1e6). Take \
          the key out.",
+            ),
+        ],
     ),
 ];
 /// Asked only where the program does not have them.
@@ -156,10 +134,9 @@ const FRONTIER: &str =
 /// What to do in place of a word that earlier versions took; none of other words.
 #[must_use]
 pub fn instead(place: Place, word: &str) -> Option<&'static str> {
-    let removed = REMOVED
-        .into_iter()
-        .find(|(stood, removed, _)| (*stood, *removed) == (place, word));
-    removed.map(|(.., instead)| instead)
+    let (_, words) = REMOVED.iter().find(|(stood, _)| *stood == place)?;
+    let (_, instead) = words.iter().find(|(removed, _)| *removed == word)?;
+    Some(instead)
 }
 
 /// The same of the key that a message of serde calls unknown.

@@ -8,9 +8,8 @@ use pleach_env::failures::OutcomeModel;
 use pleach_env::schedule::Ended;
 use pleach_env::site_failures::SiteFailures;
 use pleach_env::workload::Workload;
-use pleach_env::{EnvConfig, Seed, SimConfig, Source};
+use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate_planner};
 use pleach_experiments::door::PolicySpec;
-use pleach_experiments::evaluate::run::simulate_as_asked;
 use pleach_experiments::schedule::{conditions_of, facts_of, run_of};
 use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::{NodeState, Sharing};
@@ -115,7 +114,8 @@ pub fn behind_slurm() -> (Workload, SimConfig) {
 pub fn hold(id: &str, workload: &Workload, sim: &SimConfig, policy: &PolicySpec) -> BTreeSet<Ended> {
     let mut granted = sim.clone();
     granted.capabilities = granted.capabilities.with_actions(policy.asks().unwrap());
-    let result = simulate_as_asked(workload, policy, &granted).unwrap();
+    let mut planner = policy.make_planner().unwrap();
+    let result = simulate_planner(workload, &granted, planner.as_mut()).unwrap();
     let run = run_of(policy.name(), workload, 3, result.segments);
     let verdict = verify(&facts_of(workload).unwrap(), &conditions_of(&granted), &run).unwrap();
     let faults: Vec<String> = verdict.faults.iter().take(5).map(ToString::to_string).collect();

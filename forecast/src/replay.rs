@@ -200,14 +200,13 @@ impl<'a> Site<'a> {
 fn to(world: &mut World, planner: &mut dyn Planner, at: Time, row: usize) -> Result<(), Problem> {
     while world.cluster().now() < at || world.cluster().jobs().len() <= row {
         world.wake_at(Some(at));
-        if world.advance() == Advance::End || world.cluster().now() > at {
-            return Err(Problem::new(
-                "at",
-                at.as_secs_f64(),
-                "an instant of the list",
-                "this is a fault of the forecast: report it",
-            ));
-        }
+        Problem::refuse_if(
+            world.advance() == Advance::End || world.cluster().now() > at,
+            "at",
+            at.as_secs_f64(),
+            "an instant of the list",
+            "this is a fault of the forecast: report it",
+        )?;
         planner.observe(world.cluster());
     }
     Ok(())

@@ -23,10 +23,13 @@ impl Scoring {
         scorer: Box<dyn Scorer>,
         schema: &FeatureSchema,
     ) -> Result<Scoring, Problem> {
-        if scorer.schema() != schema {
-            let hint = format!("Take a policy that was made for {}.", schema.name);
-            return Err(Problem::new(what, scorer.schema().name, schema.name, hint));
-        }
+        Problem::refuse_if(
+            scorer.schema() != schema,
+            what,
+            scorer.schema().name,
+            schema.name,
+            format_args!("Take a policy that was made for {}.", schema.name),
+        )?;
         Ok(Scoring {
             what,
             scorer,

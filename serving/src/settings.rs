@@ -11,11 +11,13 @@ use pleach_scheduler::heuristics::Info;
 /// # Errors
 /// It does not.
 pub fn within<T: PartialOrd + Display + Copy>(key: &str, value: T, min: T, max: T) -> Result<(), Problem> {
-    if (min..=max).contains(&value) {
-        return Ok(());
-    }
-    let hint = "Give a value of that range.";
-    Err(Problem::new(key, value, format!("{min} to {max}"), hint))
+    Problem::refuse_if(
+        !(min..=max).contains(&value),
+        key,
+        value,
+        format_args!("{min} to {max}"),
+        "Give a value of that range.",
+    )
 }
 
 /// A line of a room's table of policies.

@@ -77,11 +77,13 @@ pub fn plan(args: &PlanArgs, check: &Check<'_>, print: &mut dyn Write) -> Result
     }
     let path = args.out.clone().unwrap_or_else(|| default_path(&manifest));
     let before = before_at(&path).filter(|before| manifest.goes_on_from(before));
-    if path.exists() && before.is_none() && !args.target.force {
-        let hint = "Another sweep is there: give another --out, or --force to replace its manifest.";
-        let allowed = "a new file, the same manifest, or the same with more draws";
-        return Err(Error::config("out", path.display(), allowed, hint));
-    }
+    Error::refuse_if(
+        path.exists() && before.is_none() && !args.target.force,
+        "out",
+        path.display(),
+        "a new file, the same manifest, or the same with more draws",
+        "Another sweep is there: give another --out, or --force to replace its manifest.",
+    )?;
     manifest.write(&path)?;
     if !args.words.quiet {
         let (num, last) = (manifest.num_units(), manifest.num_units() - 1);

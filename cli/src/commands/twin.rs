@@ -114,10 +114,13 @@ pub fn run(args: &TwinArgs, context: &mut Context<'_>) -> Result<(), Error> {
 
 /// The site's policy; with `--fit` those that it may be like.
 fn policies(args: &TwinArgs, workload: &Workload, sim: &SimConfig) -> Result<Vec<PolicySpec>, Error> {
-    if args.policy.len() > 1 && !args.fit {
-        let hint = "Give --fit for the one that is most like the site, or --under for what others would have made of the jobs.";
-        return Err(Error::config("policy", args.policy.join(","), "one policy", hint));
-    }
+    Error::refuse_if(
+        args.policy.len() > 1 && !args.fit,
+        "policy",
+        args.policy.join(","),
+        "one policy",
+        "Give --fit for the one that is most like the site, or --under for what others would have made of the jobs.",
+    )?;
     let policies = match args.policy.as_slice() {
         [] => {
             let own = workload.cluster.seen.scheduler;

@@ -1,8 +1,7 @@
 //! `pleach verify`: a record of a schedule, checked.
 
-use pleach_env::schedule::Record;
 use pleach_experiments::error::Error;
-use pleach_experiments::schedule::{Checked, RecordSettings, check, replay, table};
+use pleach_experiments::schedule::{Checked, check, replay, table};
 
 use crate::commands::Context;
 use crate::flags::VerifyArgs;
@@ -16,9 +15,7 @@ const FAULTS_SHOWN_MAX: usize = 20;
 /// # Errors
 /// Files that cannot be used; a run that breaks a rule, once all broken rules are reported.
 pub fn run(args: &VerifyArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let record = Record::read(&args.record)?;
-    let (settings, told) = RecordSettings::of_record(&record, args.settings())?;
-    let mut notes: Vec<String> = told.into_iter().collect();
+    let (record, settings, mut notes) = args.made.open(args.report.seed())?;
     let (sim, instances) = settings.instances(&mut |note| notes.push(note))?;
     let mut checked = check(&record, &instances, &sim, settings.observed || args.observed)?;
     if args.replay {
@@ -45,7 +42,7 @@ pub fn run(args: &VerifyArgs, context: &mut Context<'_>) -> Result<(), Error> {
         0 => Ok(()),
         num => Err(Error::Failed(format!(
             "{}: {num} faults in {} of {} schedules",
-            args.record.display(),
+            args.made.record.display(),
             checked.iter().filter(|run| run.num_faults > 0).count(),
             checked.len()
         ))),

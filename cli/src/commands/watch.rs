@@ -1,8 +1,6 @@
 //! `pleach watch`: a record as a page that can be watched.
 
-use pleach_env::schedule::Record;
 use pleach_experiments::error::Error;
-use pleach_experiments::schedule::RecordSettings;
 use pleach_experiments::watch::report;
 
 use crate::commands::Context;
@@ -13,9 +11,7 @@ use crate::flags::WatchArgs;
 /// # Errors
 /// Files that cannot be used; a record that is not of this list, or larger than a page.
 pub fn run(args: &WatchArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let record = Record::read(&args.record)?;
-    let (settings, told) = RecordSettings::of_record(&record, args.settings())?;
-    let mut notes: Vec<String> = told.into_iter().collect();
+    let (record, settings, mut notes) = args.made.open(args.draws.seed)?;
     let (_, instances) = settings.instances(&mut |note| notes.push(note))?;
     report(&record, &instances, &context.command_line)?.write(&args.out)?;
     if !args.quiet.quiet {

@@ -100,16 +100,14 @@ fn refuse_other_cluster(workload: &Workload, to: &Path) -> Result<(), Error> {
     // No more than tells the two apart.
     let mut found = Vec::new();
     let read = file.take(own.len() as u64 + 1).read_to_end(&mut found);
-    if read.is_err() || found == own.as_bytes() {
-        return Ok(());
-    }
-    Err(Error::config(
+    Error::refuse_if(
+        !(read.is_err() || found == own.as_bytes()),
         "to",
         to.display(),
-        format!(
+        format_args!(
             "a file beside which no {} of another workload lies",
             place.display()
         ),
         "Give another name, or --force to replace both.",
-    ))
+    )
 }

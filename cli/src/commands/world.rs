@@ -182,15 +182,13 @@ pub(super) const DISTILL: [&str; 11] = [
 
 /// `pleach distill --search`.
 pub(super) fn distill(mut asked: Asked, args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    if !args.search {
-        let hint = "Give --search; a network is trained and pruned by pleach train --workload.";
-        return Err(Error::config(
-            "search",
-            "left out",
-            "given beside this world",
-            hint,
-        ));
-    }
+    Error::refuse_if(
+        !args.search,
+        "search",
+        "left out",
+        "given beside this world",
+        "Give --search; a network is trained and pruned by pleach train --workload.",
+    )?;
     let quiet = args.run.quiet();
     let seed = args.run.seed();
     let searching = Searching {

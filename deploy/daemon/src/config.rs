@@ -1,6 +1,7 @@
 //! The configuration file: every key has a default, unknown keys are refused, and every value is checked once.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,9 +18,12 @@ use crate::pulse::Pulse;
 use crate::slurm::command::Commands;
 use pleach_site::slurm::expand;
 
-mod log_settings;
-use log_settings::DEFAULT_HINT;
-pub use log_settings::{LogSettings, in_ranges};
+/// What stands behind a value out of its range.
+pub const DEFAULT_HINT: &str = "leave it out for the default";
+/// Bytes of the decision log that may be kept.
+pub const LOG_BYTES: RangeInclusive<u64> = 65_536..=1_000_000_000_000_000;
+/// Days for which it may be.
+pub const LOG_DAYS: RangeInclusive<u32> = 1..=3660;
 
 /// Largest configuration that is read, bytes.
 const SETTINGS_MAX: u64 = 1 << 20;
@@ -40,65 +44,66 @@ const LEFT_KEYS: [(&str, &str); 5] = [
 ];
 const ONE_WAY: &str = "; take it out: there is one way, Slurm starts the jobs in the policy's order and none is held (docs/deploy-slurm.md)";
 
-/// Settings of the daemon.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// The partition that is driven; jobs and nodes of others are left alone. None: Slurm's default partition.
-    pub partition: Option<String>,
-    /// Distance of neighbours in the order, as `SiteFactor`, 1 to 100,000: more than what else may turn them round.
-    pub order_step: u32,
-    /// Most changes of the order in one round, 1 to 100,000; the others are made in the next ones.
-    pub order_updates_max: u32,
-    /// The heuristic that answers where the policy fails or takes too long. None: the one that the tree's file names, else
-    /// `easy`.
-    pub fallback: Option<String>,
-    /// Time between two rounds, s, 0.1 to 600.
-    pub tick_s: f64,
-    /// Longest time for the decisions of one round, s, 0.001 to 600; then the fallback answers.
-    pub deadline_s: f64,
-    /// Longest time for one command of Slurm's, s, 0.1 to 600.
-    pub command_limit_s: f64,
-    /// The folder of Slurm's commands; none: they are found in the path.
-    pub slurm_bin: Option<PathBuf>,
-    /// Folder of the log, the status and what is remembered of jobs.
-    pub state_dir: PathBuf,
-    /// Most bytes of all files of the decision log, beside the one that is being compressed; at least 65,536. The oldest leave.
-    pub log_bytes_max: u64,
-    /// Days for which the decision log is kept, 1 to 3660.
-    pub log_days: u32,
-    /// Believed run time of a job without time limit, s, 1 to 1e9.
-    pub default_limit_s: i64,
-    /// Nodes that share the fast network, in Slurm's order; at least 1.
-    pub nodes_per_rack: u32,
-    /// Whether the policy may stop running jobs. They are requeued, so they must write checkpoints.
-    pub preemption: bool,
-    /// What a restart is believed to cost a job, s, 0 to 1e6.
-    pub restart_cost_s: f64,
-    /// Port of 127.0.0.1 where `GET /metrics` answers Prometheus, 1 to 65535; none: no port is opened.
-    pub metrics_port: Option<u16>,
-    /// What is done where the tree is offered something else than it was judged on; only for trees whose files have visits.
-    pub on_drift: OnDrift,
-    /// Decisions of the window that is watched, 100 to 1,000,000.
-    pub drift_window: u32,
-    /// Stability index above which it has drifted, 0.001 to 1,000.
-    pub drift_limit: f64,
-    /// What `pleach run` promised of the policy, its `promise.json`; where waits break it, the fallback decides until the policy is
-    /// read again. None: nothing is held against a promise.
-    pub promise: Option<PathBuf>,
-    /// What may come on top of the promise, as a part of it, 0 to 100.
-    pub margin: f64,
-    /// Days of the window in which waits are held against it, 0.01 to 366.
-    pub promise_days: f64,
-    /// What is known of GPU types, by Slurm's names.
-    pub gpu_types: BTreeMap<String, GpuType>,
-    /// Nodes whose GPUs are given in shares, to jobs that ask for `--gres=shard:K`, as Slurm writes lists (`g[1-4]`); empty:
-    /// such jobs are left to Slurm.
-    pub share_nodes: String,
-    /// GPUs that are an account's by right, by Slurm's names; other accounts share the rest.
-    pub tenants: BTreeMap<String, u32>,
-    /// Estimates of run times that policies get.
-    pub estimates: EstimateSettings,
+settings! {
+    /// Settings of the daemon.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Settings {
+        /// The partition that is driven; jobs and nodes of others are left alone. None: Slurm's default partition.
+        pub partition: Option<String>;
+        /// Distance of neighbours in the order, as `SiteFactor`, 1 to 100,000: more than what else may turn them round.
+        pub order_step: u32 = 1000, in 1..=100_000;
+        /// Most changes of the order in one round, 1 to 100,000; the others are made in the next ones.
+        pub order_updates_max: u32 = 500, in 1..=100_000;
+        /// The heuristic that answers where the policy fails or takes too long. None: the one that the tree's file names, else
+        /// `easy`.
+        pub fallback: Option<String>;
+        /// Time between two rounds, s, 0.1 to 600.
+        pub tick_s: f64 = 2.0, in 0.1..=600.0;
+        /// Longest time for the decisions of one round, s, 0.001 to 600; then the fallback answers.
+        pub deadline_s: f64 = RoundSettings::default().deadline_s;
+        /// Longest time for one command of Slurm's, s, 0.1 to 600.
+        pub command_limit_s: f64 = 10.0, in 0.1..=600.0;
+        /// The folder of Slurm's commands; none: they are found in the path.
+        pub slurm_bin: Option<PathBuf>;
+        /// Folder of the log, the status and what is remembered of jobs.
+        pub state_dir: PathBuf = "/var/lib/pleach".into();
+        /// Most bytes of all files of the decision log, beside the one that is being compressed; at least 65,536. The oldest leave.
+        pub log_bytes_max: u64 = LogSettings::default().bytes_max, in LOG_BYTES;
+        /// Days for which the decision log is kept, 1 to 3660.
+        pub log_days: u32 = LogSettings::default().days, in LOG_DAYS;
+        /// Believed run time of a job without time limit, s, 1 to 1e9.
+        pub default_limit_s: i64 = RoundSettings::default().default_limit_s;
+        /// Nodes that share the fast network, in Slurm's order; at least 1.
+        pub nodes_per_rack: u32 = RoundSettings::default().nodes_per_rack;
+        /// Whether the policy may stop running jobs. They are requeued, so they must write checkpoints.
+        pub preemption: bool;
+        /// What a restart is believed to cost a job, s, 0 to 1e6.
+        pub restart_cost_s: f64 = RoundSettings::default().restart_cost_s;
+        /// Port of 127.0.0.1 where `GET /metrics` answers Prometheus, 1 to 65535; none: no port is opened.
+        pub metrics_port: Option<u16>, in 1..=u16::MAX;
+        /// What is done where the tree is offered something else than it was judged on; only for trees whose files have visits.
+        pub on_drift: OnDrift;
+        /// Decisions of the window that is watched, 100 to 1,000,000.
+        pub drift_window: u32 = WINDOW_DEFAULT;
+        /// Stability index above which it has drifted, 0.001 to 1,000.
+        pub drift_limit: f64 = PSI_LIMIT_DEFAULT;
+        /// What `pleach run` promised of the policy, its `promise.json`; where waits break it, the fallback decides until the policy is
+        /// read again. None: nothing is held against a promise.
+        pub promise: Option<PathBuf>;
+        /// What may come on top of the promise, as a part of it, 0 to 100.
+        pub margin: f64 = RoundSettings::default().margin;
+        /// Days of the window in which waits are held against it, 0.01 to 366.
+        pub promise_days: f64 = RoundSettings::default().promise_days;
+        /// What is known of GPU types, by Slurm's names.
+        pub gpu_types: BTreeMap<String, GpuType>;
+        /// Nodes whose GPUs are given in shares, to jobs that ask for `--gres=shard:K`, as Slurm writes lists (`g[1-4]`); empty:
+        /// such jobs are left to Slurm.
+        pub share_nodes: String;
+        /// GPUs that are an account's by right, by Slurm's names; other accounts share the rest.
+        pub tenants: BTreeMap<String, u32>;
+        /// Estimates of run times that policies get.
+        pub estimates: EstimateSettings;
+    }
 }
 
 /// What is done about drift.
@@ -110,6 +115,25 @@ pub enum OnDrift {
     Warn,
     /// The operator is warned, and the fallback decides until the policy is read again.
     Fallback,
+}
+
+/// How much of the decision log is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogSettings {
+    /// Most bytes of all its files, at least 65,536: `log_bytes_max`.
+    pub bytes_max: u64,
+    /// Days, 1 to 3660: `log_days`.
+    pub days: u32,
+}
+
+impl Default for LogSettings {
+    /// Two weeks, in at most 4 GiB: *ours*, twice what 5,000 nodes and 20,000 jobs need (docs/deploy-slurm.md).
+    fn default() -> LogSettings {
+        LogSettings {
+            bytes_max: 4 << 30,
+            days: 14,
+        }
+    }
 }
 
 settings! {
@@ -226,40 +250,6 @@ impl RoundSettings {
     }
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        let (rounds, log) = (RoundSettings::default(), LogSettings::default());
-        Settings {
-            partition: None,
-            order_step: 1000,
-            order_updates_max: 500,
-            fallback: rounds.fallback,
-            tick_s: 2.0,
-            deadline_s: rounds.deadline_s,
-            command_limit_s: 10.0,
-            slurm_bin: None,
-            state_dir: "/var/lib/pleach".into(),
-            log_bytes_max: log.bytes_max,
-            log_days: log.days,
-            default_limit_s: rounds.default_limit_s,
-            nodes_per_rack: rounds.nodes_per_rack,
-            preemption: rounds.preemption,
-            restart_cost_s: rounds.restart_cost_s,
-            gpu_types: rounds.gpu_types,
-            metrics_port: None,
-            share_nodes: String::new(),
-            on_drift: rounds.on_drift,
-            drift_window: rounds.drift_window,
-            drift_limit: rounds.drift_limit,
-            promise: rounds.promise,
-            margin: rounds.margin,
-            promise_days: rounds.promise_days,
-            tenants: rounds.tenants,
-            estimates: rounds.estimates,
-        }
-    }
-}
-
 impl Settings {
     /// Reads a file.
     ///
@@ -298,18 +288,7 @@ impl Settings {
     /// The first value out of its range.
     pub fn validate(&self) -> Result<(), Problem> {
         self.rounds().validate()?;
-        self.log().validate()?;
-        in_ranges(&[
-            ("tick_s", self.tick_s, 0.1, 600.0),
-            ("command_limit_s", self.command_limit_s, 0.1, 600.0),
-            ("order_step", f64::from(self.order_step), 1.0, 100_000.0),
-            (
-                "order_updates_max",
-                f64::from(self.order_updates_max),
-                1.0,
-                100_000.0,
-            ),
-        ])?;
+        self.check_at("", DEFAULT_HINT)?;
         if let Err(error) = expand(&self.share_nodes) {
             let (value, allowed) = (
                 format!("{:?}", self.share_nodes),
@@ -317,10 +296,6 @@ impl Settings {
             );
             let hint = format!("{error}; leave it out for none");
             return Err(Problem::new("share_nodes", value, allowed, hint));
-        }
-        if self.metrics_port == Some(0) {
-            let hint = "leave it out where nothing is to listen";
-            return Err(Problem::new("metrics_port", 0, "1 to 65535", hint));
         }
         Ok(())
     }

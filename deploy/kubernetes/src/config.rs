@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pleach_daemon::config::{LogSettings, in_ranges};
+use pleach_daemon::config::{DEFAULT_HINT, LOG_BYTES, LOG_DAYS, LogSettings};
 use pleach_daemon::files;
 use pleach_daemon::{Drive, RoundSettings};
-use pleach_scheduler::Problem;
+use pleach_scheduler::settings::{Own, OwnOrNone, Settings as _};
+use pleach_scheduler::{Problem, settings};
 pub use pleach_site::ParallelJobs;
-use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::leases::LeaseSettings;
@@ -19,133 +19,153 @@ use crate::mark::Key;
 /// Largest configuration file that is read, bytes.
 const FILE_MAX: u64 = 1 << 20;
 
-/// Settings of the controller and of its server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// What decisions depend on.
-    pub rounds: RoundSettings,
-    /// How much of the policy is carried out. `hold`: pods are held by a gate and let go one by one to nodes; `order`: Kueue
-    /// admits the jobs, by its own rules, in the policy's order.
-    pub drive: Drive,
-    /// Distance of neighbours in the order, as priority of a workload, 1 to 100,000.
-    pub order_step: u32,
-    /// Most changes of the order in one round, 1 to 100,000; the others are made in the next ones.
-    pub order_updates_max: u32,
-    /// Namespaces whose pods are driven; `*`: all. Pods of others are left alone, whatever their gates. None named: all are looked
-    /// at, and nothing is driven live.
-    pub namespaces: Vec<String>,
-    /// What pods that a Job runs at once and that is not Indexed are taken for, where no annotation `pleach/parallel` says it.
-    pub parallel_jobs: ParallelJobs,
-    /// Whether Jobs are suspended until the policy starts them, so that they have no pods and their deadlines do not run. Else, and
-    /// where a Job is not ours to suspend, its pods wait with a gate.
-    pub suspend: bool,
-    /// Whether the label `pleach/drive: "false"` keeps a pod from being held, wherever its user writes it.
-    pub opt_out: bool,
-    /// Users and groups that may take our gate off a pod and change its marks, where the webhook is asked about updates.
-    pub releasers: Vec<String>,
-    /// The Lease that the controller holds while it drives, NAMESPACE/NAME; others stand by. None: every controller that runs
-    /// drives.
-    pub lease: Option<String>,
-    /// A controller whose Lease was not renewed for so long is taken to be gone, s, 2 to 600.
-    pub lease_s: u32,
-    /// The name of this controller for the others.
-    #[serde(skip)]
-    pub identity: String,
-    /// Schedulers whose pods are driven, by `spec.schedulerName`.
-    pub scheduler_names: Vec<String>,
-    /// Extended resources that count as GPUs; a `*` at the end stands for any ending. GPUs of the first one have the node's type,
-    /// those of others the resource's own name.
-    pub gpu_resources: Vec<String>,
-    /// Node labels that tell the GPU type; the first that a node has.
-    pub gpu_type_labels: Vec<String>,
-    /// Labels that a node must have to be driven; empty: none.
-    pub node_selector: BTreeMap<String, String>,
-    /// Keys of taints with which a node counts as one that takes jobs though no GPU pod tolerates it.
-    pub taints_expected: Vec<String>,
-    /// Pod label that tells the account; none: the namespace does.
-    pub tenant_label: Option<String>,
-    /// Time between two rounds, s, 0.1 to 600; a pod that the webhook has held, or one that ends, begins one
-    /// sooner.
-    pub tick_s: f64,
-    /// Longest time for one request to the API server, s, 0.1 to 600.
-    pub request_limit_s: f64,
-    /// Objects of one page of a list, 1 to 10,000.
-    pub page: u32,
-    /// Most objects of one kind that are read, 1 to 10 million; with more the round fails.
-    pub objects_max: u32,
-    /// Largest answer of the API server that is read, bytes, at least 65,536.
-    pub answer_bytes_max: u64,
-    /// A gang of unknown size is whole once it has not grown for so long, s, 0 to 3600.
-    pub settle_s: i64,
-    /// A gang that is short of pods for so long is left to kube-scheduler, s, 1 to 1e7.
-    pub gang_limit_s: i64,
-    /// How long the second job of a round that goes to a node waits for the first one to be bound, s, 0 to 60.
-    pub bind_wait_s: f64,
-    /// After this time pods that were let go and are not bound are reported, and made anew where [`Settings::recreate`], s, 1 to
-    /// 86,400.
-    pub release_limit_s: i64,
-    /// Pods that are bound and have not begun for so long are evicted where [`Settings::recreate`], all of a gang that was bound
-    /// together, s, 60 to 1e7.
-    pub ready_limit_s: i64,
-    /// Whether such pods are evicted where a controller owns them, which then makes new ones.
-    pub recreate: bool,
-    /// A gang that runs and is short of pods keeps the seats of those for so long, for the pods that its controller makes anew,
-    /// s, 0 to 86,400.
-    pub seat_limit_s: i64,
-    /// Folder of the log, the status and what is remembered of jobs.
-    pub state_dir: PathBuf,
-    /// A file with 32 letters or more that marks on pods are signed with: what others write there is not believed. None: a key
-    /// that the controller makes in `state_dir`, whose loss loses the marks of jobs that were let go.
-    pub mark_key: Option<PathBuf>,
-    /// The key itself, once it was read.
-    #[serde(skip)]
-    pub marks: Key,
-    /// Most bytes of all files of the decision log, beside the one that is being compressed; at least 65,536. The oldest leave.
-    pub log_bytes_max: u64,
-    /// Days for which the decision log is kept, 1 to 3660.
-    pub log_days: u32,
-    /// Whether users see Events on their pods and Jobs: where a job stands, whenever that changes.
-    pub events: bool,
-    /// Which pods are leases.
-    pub leases: LeaseSettings,
-    /// Webhook and metrics; none: no port is opened.
-    pub server: Option<ServerSettings>,
+settings! {
+    /// Settings of the controller and of its server.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Settings {
+        /// What decisions depend on.
+        pub rounds: RoundSettings;
+        /// How much of the policy is carried out. `hold`: pods are held by a gate and let go one by one to nodes; `order`: Kueue
+        /// admits the jobs, by its own rules, in the policy's order.
+        pub drive: Drive;
+        /// Distance of neighbours in the order, as priority of a workload, 1 to 100,000.
+        pub order_step: u32 = 1000, in 1..=100_000;
+        /// Most changes of the order in one round, 1 to 100,000; the others are made in the next ones.
+        // A patch takes some milliseconds, and a round has two seconds.
+        pub order_updates_max: u32 = 100, in 1..=100_000;
+        /// Namespaces whose pods are driven; `*`: all. Pods of others are left alone, whatever their gates. None named: all are looked
+        /// at, and nothing is driven live.
+        pub namespaces: Vec<String>;
+        /// What pods that a Job runs at once and that is not Indexed are taken for, where no annotation `pleach/parallel` says it.
+        pub parallel_jobs: ParallelJobs;
+        /// Whether Jobs are suspended until the policy starts them, so that they have no pods and their deadlines do not run. Else, and
+        /// where a Job is not ours to suspend, its pods wait with a gate.
+        pub suspend: bool = true;
+        /// Whether the label `pleach/drive: "false"` keeps a pod from being held, wherever its user writes it.
+        pub opt_out: bool = true;
+        /// Users and groups that may take our gate off a pod and change its marks, where the webhook is asked about updates.
+        pub releasers: Vec<String> = texts(&["system:serviceaccount:pleach:pleach", "system:masters"]);
+        /// The Lease that the controller holds while it drives, NAMESPACE/NAME; others stand by. None: every controller that runs
+        /// drives.
+        pub lease: Option<String>;
+        /// A controller whose Lease was not renewed for so long is taken to be gone, s, 2 to 600.
+        // As client-go's leader election.
+        pub lease_s: u32 = 15, in 2..=600;
+        /// The name of this controller for the others.
+        #[serde(skip)]
+        pub identity: String = "pleach".into();
+        /// Schedulers whose pods are driven, by `spec.schedulerName`.
+        pub scheduler_names: Vec<String> = texts(&["default-scheduler"]);
+        /// Extended resources that count as GPUs; a `*` at the end stands for any ending. GPUs of the first one have the node's type,
+        /// those of others the resource's own name.
+        pub gpu_resources: Vec<String> = texts(&[
+            "nvidia.com/gpu",
+            "nvidia.com/gpu.shared",
+            "nvidia.com/mig-*",
+            "amd.com/gpu",
+        ]);
+        /// Node labels that tell the GPU type; the first that a node has.
+        pub gpu_type_labels: Vec<String> = texts(&[
+            "nvidia.com/gpu.product",
+            "amd.com/gpu.product-name",
+            "cloud.google.com/gke-accelerator",
+            "k8s.amazonaws.com/accelerator",
+        ]);
+        /// Labels that a node must have to be driven; empty: none.
+        pub node_selector: BTreeMap<String, String>;
+        /// Keys of taints with which a node counts as one that takes jobs though no GPU pod tolerates it.
+        pub taints_expected: Vec<String> = texts(&["nvidia.com/gpu", "amd.com/gpu"]);
+        /// Pod label that tells the account; none: the namespace does.
+        pub tenant_label: Option<String>;
+        /// Time between two rounds, s, 0.1 to 600; a pod that the webhook has held, or one that ends, begins one
+        /// sooner.
+        pub tick_s: f64 = 2.0, in 0.1..=600.0;
+        /// Longest time for one request to the API server, s, 0.1 to 600.
+        pub request_limit_s: f64 = 10.0, in 0.1..=600.0;
+        /// Objects of one page of a list, 1 to 10,000.
+        pub page: u32 = 500, in 1..=10_000;
+        /// Most objects of one kind that are read, 1 to 10 million; with more the round fails.
+        pub objects_max: u32 = 200_000, in 1..=10_000_000;
+        /// Largest answer of the API server that is read, bytes, at least 65,536.
+        pub answer_bytes_max: u64 = 256 << 20, in 65_536..=1_000_000_000_000;
+        /// A gang of unknown size is whole once it has not grown for so long, s, 0 to 3600.
+        pub settle_s: i64 = 10, in 0..=3600;
+        /// A gang that is short of pods for so long is left to kube-scheduler, s, 1 to 1e7.
+        pub gang_limit_s: i64 = 3600, in 1..=10_000_000;
+        /// How long the second job of a round that goes to a node waits for the first one to be bound, s, 0 to 60.
+        pub bind_wait_s: f64 = 1.0, in 0.0..=60.0;
+        /// After this time pods that were let go and are not bound are reported, and made anew where [`Settings::recreate`], s, 1 to
+        /// 86,400.
+        pub release_limit_s: i64 = 60, in 1..=86_400;
+        /// Pods that are bound and have not begun for so long are evicted where [`Settings::recreate`], all of a gang that was bound
+        /// together, s, 60 to 1e7.
+        // Images of tens of GB take minutes. Assumed.
+        pub ready_limit_s: i64 = 1800, in 60..=10_000_000;
+        /// Whether such pods are evicted where a controller owns them, which then makes new ones.
+        pub recreate: bool = true;
+        /// A gang that runs and is short of pods keeps the seats of those for so long, for the pods that its controller makes anew,
+        /// s, 0 to 86,400.
+        // A Job makes a pod anew after 10, 20, 40 and 80 s: three failures in a row find their seats. Assumed.
+        pub seat_limit_s: i64 = 120, in 0..=86_400;
+        /// Folder of the log, the status and what is remembered of jobs.
+        pub state_dir: PathBuf = "/var/lib/pleach".into();
+        /// A file with 32 letters or more that marks on pods are signed with: what others write there is not believed. None: a key
+        /// that the controller makes in `state_dir`, whose loss loses the marks of jobs that were let go.
+        pub mark_key: Option<PathBuf>;
+        /// The key itself, once it was read.
+        #[serde(skip)]
+        pub marks: Key;
+        /// Most bytes of all files of the decision log, beside the one that is being compressed; at least 65,536. The oldest leave.
+        pub log_bytes_max: u64 = LogSettings::default().bytes_max, in LOG_BYTES;
+        /// Days for which the decision log is kept, 1 to 3660.
+        pub log_days: u32 = LogSettings::default().days, in LOG_DAYS;
+        /// Whether users see Events on their pods and Jobs: where a job stands, whenever that changes.
+        pub events: bool = true;
+        /// Which pods are leases.
+        pub leases: LeaseSettings, in Own;
+        /// Webhook and metrics; none: no port is opened.
+        pub server: Option<ServerSettings>, in OwnOrNone;
+    }
 }
 
-/// The server of the webhook and the metrics. There is no form without TLS, and none without a proof of the client's identity.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ServerSettings {
-    /// The one address where it listens.
-    pub address: SocketAddr,
-    /// Its certificate chain, PEM.
-    pub certificate: PathBuf,
-    /// Its key, PEM.
-    pub key: PathBuf,
-    /// Certificates of the authorities whose clients may ask, PEM. This or [`ServerSettings::token`].
-    #[serde(default)]
-    pub client_authority: Option<PathBuf>,
-    /// A file with a token of 32 to 512 letters, digits, `-` or `_`, which clients send as `Authorization: Bearer TOKEN` or as
-    /// the first part of the path, `/token/TOKEN/`.
-    #[serde(default)]
-    pub token: Option<PathBuf>,
-    /// Largest body of a request, bytes, 1024 to 1 GiB.
-    #[serde(default = "body_bytes_max")]
-    pub body_bytes_max: usize,
-    /// Most connections at once of clients that have proved their identity, 1 to 100,000; others wait for a place for
-    /// `request_limit_s`. Those that have not proved it yet have room of their own, of which the last 256 keep theirs.
-    #[serde(default = "connections_max")]
-    pub connections_max: usize,
-    /// Most requests that are read and answered at once, 1 to 10,000; others get 503.
-    #[serde(default = "requests_max")]
-    pub requests_max: usize,
-    /// Longest time for the head of a request and for its body and answer, s, 1 to 60. A handshake has 2 s.
-    #[serde(default = "request_limit_s")]
-    pub request_limit_s: u32,
-    /// The webhook holds nothing once the controller was silent for so long, s, 5 to 86,400.
-    #[serde(default = "patience_s")]
-    pub patience_s: u32,
+settings! {
+    /// The server of the webhook and the metrics. There is no form without TLS, and none without a proof of the client's identity.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ServerSettings: required {
+        /// The one address where it listens.
+        pub address: SocketAddr;
+        /// Its certificate chain, PEM.
+        pub certificate: PathBuf;
+        /// Its key, PEM.
+        pub key: PathBuf;
+        /// Certificates of the authorities whose clients may ask, PEM. This or [`ServerSettings::token`].
+        #[serde(default)]
+        pub client_authority: Option<PathBuf>;
+        /// A file with a token of 32 to 512 letters, digits, `-` or `_`, which clients send as `Authorization: Bearer TOKEN` or as
+        /// the first part of the path, `/token/TOKEN/`.
+        #[serde(default)]
+        pub token: Option<PathBuf>;
+        /// Largest body of a request, bytes, 1024 to 1 GiB.
+        #[serde(default = "body_bytes_max")]
+        pub body_bytes_max: usize, in 1024..=1 << 30;
+        /// Most connections at once of clients that have proved their identity, 1 to 100,000; others wait for a place for
+        /// `request_limit_s`. Those that have not proved it yet have room of their own, of which the last 256 keep theirs.
+        #[serde(default = "connections_max")]
+        pub connections_max: usize, in 1..=100_000;
+        /// Most requests that are read and answered at once, 1 to 10,000; others get 503.
+        #[serde(default = "requests_max")]
+        pub requests_max: usize, in 1..=10_000;
+        /// Longest time for the head of a request and for its body and answer, s, 1 to 60. A handshake has 2 s.
+        #[serde(default = "request_limit_s")]
+        pub request_limit_s: u32, in 1..=60;
+        /// The webhook holds nothing once the controller was silent for so long, s, 5 to 86,400.
+        #[serde(default = "patience_s")]
+        pub patience_s: u32, in 5..=86_400;
+    }
+}
+
+fn texts(list: &[&str]) -> Vec<String> {
+    list.iter().map(|text| (*text).to_owned()).collect()
 }
 
 fn body_bytes_max() -> usize {
@@ -166,66 +186,6 @@ fn request_limit_s() -> u32 {
 
 fn patience_s() -> u32 {
     60
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
-        Settings {
-            rounds: RoundSettings::default(),
-            drive: Drive::Hold,
-            order_step: 1000,
-            // A patch takes some milliseconds, and a round has two seconds.
-            order_updates_max: 100,
-            namespaces: Vec::new(),
-            parallel_jobs: ParallelJobs::Alone,
-            suspend: true,
-            opt_out: true,
-            releasers: texts(&["system:serviceaccount:pleach:pleach", "system:masters"]),
-            lease: None,
-            // As client-go's leader election.
-            lease_s: 15,
-            identity: "pleach".into(),
-            scheduler_names: texts(&["default-scheduler"]),
-            gpu_resources: texts(&[
-                "nvidia.com/gpu",
-                "nvidia.com/gpu.shared",
-                "nvidia.com/mig-*",
-                "amd.com/gpu",
-            ]),
-            gpu_type_labels: texts(&[
-                "nvidia.com/gpu.product",
-                "amd.com/gpu.product-name",
-                "cloud.google.com/gke-accelerator",
-                "k8s.amazonaws.com/accelerator",
-            ]),
-            node_selector: BTreeMap::new(),
-            taints_expected: texts(&["nvidia.com/gpu", "amd.com/gpu"]),
-            tenant_label: None,
-            tick_s: 2.0,
-            request_limit_s: 10.0,
-            page: 500,
-            objects_max: 200_000,
-            answer_bytes_max: 256 << 20,
-            settle_s: 10,
-            gang_limit_s: 3600,
-            bind_wait_s: 1.0,
-            release_limit_s: 60,
-            // Images of tens of GB take minutes. Assumed.
-            ready_limit_s: 1800,
-            recreate: true,
-            // A Job makes a pod anew after 10, 20, 40 and 80 s: three failures in a row find their seats. Assumed.
-            seat_limit_s: 120,
-            state_dir: "/var/lib/pleach".into(),
-            mark_key: None,
-            marks: Key::default(),
-            log_bytes_max: LogSettings::default().bytes_max,
-            log_days: LogSettings::default().days,
-            events: true,
-            leases: LeaseSettings::default(),
-            server: None,
-        }
-    }
 }
 
 impl Settings {
@@ -255,31 +215,14 @@ impl Settings {
     /// The first value out of its range.
     pub fn validate(&self) -> Result<(), Problem> {
         self.rounds.validate()?;
-        self.log().validate()?;
-        in_ranges(&[
-            ("lease_s", f64::from(self.lease_s), 2.0, 600.0),
-            ("order_step", f64::from(self.order_step), 1.0, 1e5),
-            ("order_updates_max", f64::from(self.order_updates_max), 1.0, 1e5),
-            ("tick_s", self.tick_s, 0.1, 600.0),
-            ("request_limit_s", self.request_limit_s, 0.1, 600.0),
-            ("page", f64::from(self.page), 1.0, 1e4),
-            ("objects_max", f64::from(self.objects_max), 1.0, 1e7),
-            ("answer_bytes_max", self.answer_bytes_max as f64, 65_536.0, 1e12),
-            ("settle_s", self.settle_s as f64, 0.0, 3600.0),
-            ("gang_limit_s", self.gang_limit_s as f64, 1.0, 1e7),
-            ("bind_wait_s", self.bind_wait_s, 0.0, 60.0),
-            ("release_limit_s", self.release_limit_s as f64, 1.0, 86_400.0),
-            ("ready_limit_s", self.ready_limit_s as f64, 60.0, 1e7),
-            ("seat_limit_s", self.seat_limit_s as f64, 0.0, 86_400.0),
-        ])?;
-        if self.gpu_resources.is_empty() || self.gpu_resources.iter().any(|name| !name.contains('/')) {
-            return Err(Problem::new(
-                "gpu_resources",
-                format!("{:?}", self.gpu_resources),
-                "names of extended resources, at least one",
-                "for example \"nvidia.com/gpu\"",
-            ));
-        }
+        self.check_at("", DEFAULT_HINT)?;
+        Problem::refuse_if(
+            self.gpu_resources.is_empty() || self.gpu_resources.iter().any(|name| !name.contains('/')),
+            "gpu_resources",
+            format_args!("{:?}", self.gpu_resources),
+            "names of extended resources, at least one",
+            "for example \"nvidia.com/gpu\"",
+        )?;
         let is_named = |lease: &String| matches!(lease.split_once('/'), Some((space, name)) if !space.is_empty() && !name.is_empty());
         if let Some(lease) = self.lease.as_ref().filter(|lease| !is_named(lease)) {
             let hint = "for example \"pleach/pleach\"";
@@ -300,15 +243,13 @@ impl Settings {
     /// # Errors
     /// No namespace is named.
     pub fn validate_live(&self) -> Result<(), Problem> {
-        match self.namespaces.is_empty() {
-            false => Ok(()),
-            true => Err(Problem::new(
-                "namespaces",
-                "[]",
-                "names of namespaces, or \"*\" for all",
-                "say what is driven live: namespaces = [\"team-a\"]",
-            )),
-        }
+        Problem::refuse_if(
+            self.namespaces.is_empty(),
+            "namespaces",
+            "[]",
+            "names of namespaces, or \"*\" for all",
+            "say what is driven live: namespaces = [\"team-a\"]",
+        )
     }
 
     /// What decisions depend on, with the way of driving.
@@ -368,31 +309,13 @@ impl Settings {
 
 impl ServerSettings {
     fn validate(&self) -> Result<(), Problem> {
-        in_ranges(&[
-            (
-                "server.body_bytes_max",
-                self.body_bytes_max as f64,
-                1024.0,
-                1_073_741_824.0,
-            ),
-            ("server.connections_max", self.connections_max as f64, 1.0, 1e5),
-            ("server.requests_max", self.requests_max as f64, 1.0, 1e4),
-            (
-                "server.request_limit_s",
-                f64::from(self.request_limit_s),
-                1.0,
-                60.0,
-            ),
-            ("server.patience_s", f64::from(self.patience_s), 5.0, 86_400.0),
-        ])?;
-        if self.client_authority.is_some() == self.token.is_some() {
-            return Err(Problem::new(
-                "server",
-                "neither or both of client_authority and token",
-                "one of them",
-                "client_authority = \"/etc/pleach/clients.pem\"; a token is for clients that have no certificate",
-            ));
-        }
+        Problem::refuse_if(
+            self.client_authority.is_some() == self.token.is_some(),
+            "server",
+            "neither or both of client_authority and token",
+            "one of them",
+            "client_authority = \"/etc/pleach/clients.pem\"; a token is for clients that have no certificate",
+        )?;
         Ok(())
     }
 }

@@ -9,35 +9,23 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use pleach_daemon::Drive;
-use pleach_daemon::config::in_ranges;
-use pleach_scheduler::Problem;
-use serde::{Deserialize, Serialize};
+use pleach_scheduler::{Problem, settings};
 
-/// What makes a pod a lease.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LeaseSettings {
-    /// Namespaces whose pods are leases, by name; none: nothing is. They are driven too.
-    pub namespaces: Vec<String>,
-    /// Of these, only pods with one of these priority classes; empty: all.
-    pub priority_classes: Vec<String>,
-    /// Work after which training jobs are believed to have written a checkpoint, s of their run time, 1 to 1e9: a job that is
-    /// stopped loses what was done since. None: they save all when they are stopped.
-    pub checkpoint_s: Option<f64>,
-    /// Longest time for which a lease waits for GPUs of a pod that is being stopped, s from when it was asked to, 0 to 86,400, with
-    /// `release_limit_s` beside; then others yield. A pod's `terminationGracePeriodSeconds` is its user's to write.
-    pub grace_max_s: i64,
-}
-
-impl Default for LeaseSettings {
-    fn default() -> LeaseSettings {
-        LeaseSettings {
-            namespaces: Vec::new(),
-            priority_classes: Vec::new(),
-            checkpoint_s: None,
-            // For so long the cluster autoscaler waits for pods of a node that it takes away (`--max-graceful-termination-sec`).
-            grace_max_s: 600,
-        }
+settings! {
+    /// What makes a pod a lease.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct LeaseSettings {
+        /// Namespaces whose pods are leases, by name; none: nothing is. They are driven too.
+        pub namespaces: Vec<String>;
+        /// Of these, only pods with one of these priority classes; empty: all.
+        pub priority_classes: Vec<String>;
+        /// Work after which training jobs are believed to have written a checkpoint, s of their run time, 1 to 1e9: a job that is
+        /// stopped loses what was done since. None: they save all when they are stopped.
+        pub checkpoint_s: Option<f64>, in 1.0..=1e9;
+        /// Longest time for which a lease waits for GPUs of a pod that is being stopped, s from when it was asked to, 0 to 86,400, with
+        /// `release_limit_s` beside; then others yield. A pod's `terminationGracePeriodSeconds` is its user's to write.
+        // For so long the cluster autoscaler waits for pods of a node that it takes away (`--max-graceful-termination-sec`).
+        pub grace_max_s: i64 = 600, in 0..=86_400;
     }
 }
 
@@ -65,16 +53,15 @@ impl LeaseSettings {
     /// Checks them beside the namespaces that are driven and the way of driving.
     ///
     /// # Errors
-    /// Leases without namespaces, of all namespaces, of one that is not driven, beside `drive = "order"`, times out of their ranges.
+    /// Leases without namespaces, of all namespaces, of one that is not driven, beside `drive = "order"`.
     pub fn validate(&self, drives: &dyn Fn(&str) -> bool, drive: Drive) -> Result<(), Problem> {
-        if self.is_none() && *self != LeaseSettings::default() {
-            return Err(Problem::new(
-                "leases.namespaces",
-                "[]",
-                "names of namespaces, at least one",
-                "any user may name a priority class: say in which namespaces leases are",
-            ));
-        }
+        Problem::refuse_if(
+            self.is_none() && *self != LeaseSettings::default(),
+            "leases.namespaces",
+            "[]",
+            "names of namespaces, at least one",
+            "any user may name a priority class: say in which namespaces leases are",
+        )?;
         let is_name = |name: &String| !name.is_empty() && name != "*";
         let is_driven = |name: &String| is_name(name) && drives(name);
         if let Some(name) = self.namespaces.iter().find(|name| !is_driven(name)) {
@@ -83,18 +70,13 @@ impl LeaseSettings {
             let hint = "whoever may make pods there goes before all jobs; name it in `namespaces` too";
             return Err(Problem::new("leases.namespaces", value, allowed, hint));
         }
-        if !self.is_none() && drive.is_order() {
-            let hint = "leases are pods that are held: `drive = \"hold\"`";
-            return Err(Problem::new(
-                "leases",
-                "given",
-                "none beside drive = \"order\"",
-                hint,
-            ));
-        }
-        in_ranges(&[
-            ("leases.checkpoint_s", self.checkpoint_s.unwrap_or(1.0), 1.0, 1e9),
-            ("leases.grace_max_s", self.grace_max_s as f64, 0.0, 86_400.0),
-        ])
+        Problem::refuse_if(
+            !self.is_none() && drive.is_order(),
+            "leases",
+            "given",
+            "none beside drive = \"order\"",
+            "leases are pods that are held: `drive = \"hold\"`",
+        )?;
+        Ok(())
     }
 }

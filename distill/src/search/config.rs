@@ -26,15 +26,6 @@ impl Outcome {
     };
 }
 
-/// What a tree is worth on the lists of one part.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PartValue {
-    /// Geometric mean of the ratio of average JCT.
-    pub jct: f64,
-    /// The same of the 99th percentile of JCT.
-    pub p99: f64,
-}
-
 settings! {
     /// Settings of a search. The defaults are those of the experiment in docs/distilling.md, and *assumed* elsewhere.
     #[derive(Clone, Debug, PartialEq)]
@@ -81,24 +72,20 @@ impl SearchConfig {
         let grows = self.rungs.windows(2).all(|pair| pair[0] < pair[1]);
         let is_in_parts = |lists: &usize| *lists > 0 && lists.is_multiple_of(self.num_parts);
         let hint = "the defaults are a good start";
-        if self.rungs.is_empty() || !grows || !self.rungs.iter().all(is_in_parts) {
-            let allowed = format!("growing numbers of lists, multiples of {} parts", self.num_parts);
-            return Err(Problem::new(
-                "search.rungs",
-                format!("{:?}", self.rungs),
-                allowed,
-                hint,
-            ));
-        }
-        if self.survivors.len() + 1 != self.rungs.len() {
-            let allowed = "a number of 1 or more for each rung but the last";
-            return Err(Problem::new(
-                "search.survivors",
-                format!("{:?}", self.survivors),
-                allowed,
-                hint,
-            ));
-        }
+        Problem::refuse_if(
+            self.rungs.is_empty() || !grows || !self.rungs.iter().all(is_in_parts),
+            "search.rungs",
+            format_args!("{:?}", self.rungs),
+            format_args!("growing numbers of lists, multiples of {} parts", self.num_parts),
+            hint,
+        )?;
+        Problem::refuse_if(
+            self.survivors.len() + 1 != self.rungs.len(),
+            "search.survivors",
+            format_args!("{:?}", self.survivors),
+            "a number of 1 or more for each rung but the last",
+            hint,
+        )?;
         Ok(())
     }
 
@@ -106,22 +93,6 @@ impl SearchConfig {
     #[must_use]
     pub fn num_lists(&self) -> usize {
         self.rungs.last().copied().unwrap_or(0)
-    }
-
-    /// What a tree is worth on each part, of its outcomes on the first lists.
-    #[must_use]
-    pub fn parts(&self, outcomes: &[Outcome]) -> Vec<PartValue> {
-        let of_part = |part: usize| outcomes.iter().skip(part).step_by(self.num_parts.max(1));
-        let mean = |part: usize, of: fn(&Outcome) -> f64| {
-            let num = of_part(part).count().max(1) as f64;
-            exp(of_part(part).map(of).sum::<f64>() / num)
-        };
-        (0..self.num_parts)
-            .map(|part| PartValue {
-                jct: mean(part, |outcome| outcome.ln_jct),
-                p99: mean(part, |outcome| outcome.ln_p99),
-            })
-            .collect()
     }
 
     /// What is to be little: the mean over the parts of the mean logarithm of the ratio of average JCT; `loss_weight` times that

@@ -48,15 +48,13 @@ impl SearchState {
         let lists = config.num_lists();
         let of_lists = |entry: &Entry| entry.outcomes.len() == lists && entry.draft.root.num_leaves() >= 1;
         let entries = || self.archive.entries().chain([&self.best_start]);
-        if self.schema == STATE_SCHEMA && self.archive.is_whole() && entries().all(of_lists) {
-            return Ok(());
-        }
-        Err(Problem::new(
+        Problem::refuse_if(
+            !(self.schema == STATE_SCHEMA && self.archive.is_whole() && entries().all(of_lists)),
             "search.state",
-            format!("schema {}, {} trees", self.schema, self.archive.num_entries()),
-            format!("schema {STATE_SCHEMA}, trees of one size together, each judged on {lists} lists"),
+            format_args!("schema {}, {} trees", self.schema, self.archive.num_entries()),
+            format_args!("schema {STATE_SCHEMA}, trees of one size together, each judged on {lists} lists"),
             "remove the file of the state: the search then begins anew",
-        ))
+        )
     }
 }
 

@@ -26,7 +26,7 @@ mod standing;
 use pleach_scheduler::tree::TreeMeta;
 
 pub use archive::{Archive, Entry};
-pub use config::{Outcome, PartValue, SearchConfig};
+pub use config::{Outcome, SearchConfig};
 pub use draft::{Branch, Draft};
 pub use field::{Caller, Question, STATE_SCHEMA, SearchState};
 pub use moves::{Move, changed};

@@ -13,8 +13,9 @@
 //! eight GPUs) and to Helios' Venus (63,871 jobs); chances of being cancelled are counted in both among jobs that do not fail.
 //! *Assumed*: that nothing fails in its first second.
 
-use pleach_scheduler::Problem;
 use pleach_scheduler::portable_math::{ln, pow};
+use pleach_scheduler::settings::Settings as _;
+use pleach_scheduler::{Problem, settings};
 use pleach_workloads::Seed;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
@@ -39,28 +40,30 @@ pub struct ByAge {
     pub cancelled: Vec<Cancelled>,
 }
 
-/// How a hazard falls.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Hazard {
-    /// Gangs of up to this many GPUs, above those of the row before; the last row takes all larger ones too.
-    pub up_to_gpus: u32,
-    /// Failures an hour at an age of 60 s, [0, 1000].
-    pub per_hour: f64,
-    /// Power of the age by which it falls, [0, 2].
-    pub beta: f64,
-    /// Failures an hour at any age beside that, [0, 10].
-    pub floor_per_hour: f64,
+settings! {
+    /// How a hazard falls.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Hazard: required {
+        /// Gangs of up to this many GPUs, above those of the row before; the last row takes all larger ones too.
+        pub up_to_gpus: u32;
+        /// Failures an hour at an age of 60 s, [0, 1000].
+        pub per_hour: f64, in 0.0..=1000.0;
+        /// Power of the age by which it falls, [0, 2].
+        pub beta: f64, in 0.0..=2.0;
+        /// Failures an hour at any age beside that, [0, 10].
+        pub floor_per_hour: f64, in 0.0..=10.0;
+    }
 }
 
-/// The part of the jobs of a size that is cancelled.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Cancelled {
-    /// Jobs of up to so many GPU-hours, above those of the row before; the last row takes all larger ones too.
-    pub up_to_gpu_hours: f64,
-    /// Part of those that do not fail, [0, 1].
-    pub part: f64,
+settings! {
+    /// The part of the jobs of a size that is cancelled.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Cancelled: required {
+        /// Jobs of up to so many GPU-hours, above those of the row before; the last row takes all larger ones too.
+        pub up_to_gpu_hours: f64;
+        /// Part of those that do not fail, [0, 1].
+        pub part: f64, in 0.0..=1.0;
+    }
 }
 
 impl Hazard {
@@ -141,44 +144,32 @@ impl ByAge {
     /// # Errors
     /// The first row that is wrong.
     pub(super) fn validate(&self) -> Result<(), Problem> {
-        let fail = |key: &str, value: String, allowed: &str, hint: &str| {
-            Err(Problem::new(
-                format!("outcomes.by_age.{key}"),
-                value,
-                allowed,
-                hint,
-            ))
-        };
         let rows = format!("{} and {} rows", self.hazards.len(), self.cancelled.len());
         if self.hazards.is_empty() || self.hazards.len() > 64 || self.cancelled.len() > 64 {
             let allowed = "1 to 64 rows of hazards and at most 64 of cancelled";
-            return fail("hazards", rows, allowed, "one row of hazards serves all sizes");
+            let (key, hint) = ("outcomes.by_age.hazards", "one row of hazards serves all sizes");
+            return Err(Problem::new(key, rows, allowed, hint));
         }
+        let hint = "sort the rows";
         for (index, row) in self.hazards.iter().enumerate() {
-            let is_good = (0.0..=1000.0).contains(&row.per_hour)
-                && (0.0..=2.0).contains(&row.beta)
-                && (0.0..=10.0).contains(&row.floor_per_hour)
-                && (index == 0 || row.up_to_gpus > self.hazards[index - 1].up_to_gpus);
-            if !is_good {
-                let allowed = "up_to_gpus above the row before, per_hour 0 to 1000, beta 0 to 2, floor_per_hour 0 to 10";
-                let hint = "per_hour is the hazard at an age of 60 s";
-                return fail(&format!("hazards[{index}]"), format!("{row:?}"), allowed, hint);
-            }
+            let key = format!("outcomes.by_age.hazards[{index}]");
+            row.check_at(&key, "")?;
+            let is_sorted = index == 0 || row.up_to_gpus > self.hazards[index - 1].up_to_gpus;
+            Problem::refuse_if(
+                !is_sorted,
+                key + ".up_to_gpus",
+                row.up_to_gpus,
+                "more than the row before",
+                hint,
+            )?;
         }
+        let mut before = 0.0;
         for (index, row) in self.cancelled.iter().enumerate() {
-            let before = index
-                .checked_sub(1)
-                .map_or(0.0, |before| self.cancelled[before].up_to_gpu_hours);
-            let is_good = (0.0..=1.0).contains(&row.part) && row.up_to_gpu_hours > before;
-            if !is_good {
-                let allowed = "up_to_gpu_hours above the row before, part 0 to 1";
-                return fail(
-                    &format!("cancelled[{index}]"),
-                    format!("{row:?}"),
-                    allowed,
-                    "sort the rows",
-                );
-            }
+            let key = format!("outcomes.by_age.cancelled[{index}]");
+            row.check_at(&key, "")?;
+            let (hours, allowed) = (row.up_to_gpu_hours, "more than the row before");
+            Problem::refuse_if(!(hours > before), key + ".up_to_gpu_hours", hours, allowed, hint)?;
+            before = hours;
         }
         Ok(())
     }

@@ -137,15 +137,21 @@ fn check(workload: &Workload, config: &SimConfig, services: &[ServiceSpec<'_>]) 
     let most = groups.map(|group| group.gpus_per_node).max().unwrap_or(0);
     for service in services {
         for (key, value) in [("load_s", service.load_s), ("grace_s", service.grace_s)] {
-            if !(0.0..=86_400.0).contains(&value) {
-                return Err(Problem::new(key, value, "0 to 86400", "Try 30."));
-            }
+            Problem::refuse_if(
+                !(0.0..=86_400.0).contains(&value),
+                key,
+                value,
+                "0 to 86400",
+                "Try 30.",
+            )?;
         }
-        if !(1..=most).contains(&u32::from(service.replica_gpus)) {
-            let allowed = format!("1 to {most}, the GPUs of a node");
-            let hint = "A replica is on one node.";
-            return Err(Problem::new("replica_gpus", service.replica_gpus, allowed, hint));
-        }
+        Problem::refuse_if(
+            !(1..=most).contains(&u32::from(service.replica_gpus)),
+            "replica_gpus",
+            service.replica_gpus,
+            format_args!("1 to {most}, the GPUs of a node"),
+            "A replica is on one node.",
+        )?;
     }
     Ok(())
 }

@@ -35,10 +35,13 @@ pub fn register_rewards(own: Vec<OwnReward>) -> Result<(), Problem> {
                 .all(|letter| letter.is_alphanumeric() || letter == '_');
         let is_taken =
             known.contains(&one.name.as_str()) || own[..place].iter().any(|other| other.name == one.name);
-        if !is_name || is_taken {
-            let allowed = "a name of letters, digits and _ that nothing else has";
-            return Err(Problem::new("reward", &one.name, allowed, "give it another name"));
-        }
+        Problem::refuse_if(
+            !is_name || is_taken,
+            "reward",
+            &one.name,
+            "a name of letters, digits and _ that nothing else has",
+            "give it another name",
+        )?;
     }
     OWN.set(own).map_err(|_| {
         Problem::new(

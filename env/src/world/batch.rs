@@ -21,14 +21,13 @@ impl World {
     pub fn set_batch_system(&mut self, config: &BatchSystem) -> Result<(), Problem> {
         config.validate()?;
         let capabilities = self.cluster.capabilities();
-        if capabilities.sharing != Sharing::Off || capabilities.can(ActionKind::MixTypes) {
-            return Err(Problem::new(
-                "batch_system",
-                format!("a cluster with sharing or mixed types: {capabilities:?}"),
-                "clusters whose whole-GPU jobs have their GPUs alone, on one GPU type",
-                "leave out sharing and mixed types: a batch system fixes what a job gets when it is submitted",
-            ));
-        }
+        Problem::refuse_if(
+            capabilities.sharing != Sharing::Off || capabilities.can(ActionKind::MixTypes),
+            "batch_system",
+            format_args!("a cluster with sharing or mixed types: {capabilities:?}"),
+            "clusters whose whole-GPU jobs have their GPUs alone, on one GPU type",
+            "leave out sharing and mixed types: a batch system fixes what a job gets when it is submitted",
+        )?;
         let tick = Time::from_secs_f64(config.tick_s);
         let num_nodes = self.cluster.nodes().len();
         self.batch = Some(Box::new(Batch {

@@ -145,10 +145,13 @@ impl ForceFlag {
     /// # Errors
     /// A file that is there and may not be replaced; `key` is the flag that names it.
     pub fn check(&self, key: &'static str, path: &Path) -> Result<(), Error> {
-        if path.exists() && !self.force {
-            let hint = "Give another name, or --force to replace it.";
-            return Err(Error::config(key, path.display(), "a new file", hint));
-        }
+        Error::refuse_if(
+            path.exists() && !self.force,
+            key,
+            path.display(),
+            "a new file",
+            "Give another name, or --force to replace it.",
+        )?;
         Ok(())
     }
 }

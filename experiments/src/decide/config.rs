@@ -177,21 +177,23 @@ impl SiteConfig {
             let hint = "Paths are relative to the folder of this file.";
             return Err(Error::config(key, file.display(), "a file that is there", hint));
         }
-        if self.policy.is_empty() {
-            let hint = "easy is what most Slurms with backfill are like.";
-            return Err(Error::config("policy", "[]", "at least one policy", hint));
-        }
+        Error::refuse_if(
+            self.policy.is_empty(),
+            "policy",
+            "[]",
+            "at least one policy",
+            "easy is what most Slurms with backfill are like.",
+        )?;
         let hint = "Leave it out for the default.";
         self.check_at("", hint)?;
         let rest = 1.0 - self.parts.learn - self.parts.choose;
-        if rest < 0.1 - 1e-9 {
-            return Err(Error::config(
-                "1 - parts.learn - parts.choose",
-                rest,
-                "0.1 to 0.7",
-                hint,
-            ));
-        }
+        Error::refuse_if(
+            rest < 0.1 - 1e-9,
+            "1 - parts.learn - parts.choose",
+            rest,
+            "0.1 to 0.7",
+            hint,
+        )?;
         self.scheduling.check()
     }
 

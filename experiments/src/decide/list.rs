@@ -76,11 +76,13 @@ impl Site<'_> {
         let (workload, _) = import(&path, &ImportOptions::default())?;
         let parts = Parts::of(&workload, config.parts);
         let early = parts.early(&workload);
-        if early.jobs.is_empty() || parts.before_judging(&workload).jobs.len() == workload.jobs.len() {
-            let allowed = "a list of some weeks, with jobs in each of its three parts";
-            let hint = format!("It has {} jobs.", workload.jobs.len());
-            return Err(Error::config("jobs", config.jobs.display(), allowed, hint));
-        }
+        Error::refuse_if(
+            early.jobs.is_empty() || parts.before_judging(&workload).jobs.len() == workload.jobs.len(),
+            "jobs",
+            config.jobs.display(),
+            "a list of some weeks, with jobs in each of its three parts",
+            format_args!("It has {} jobs.", workload.jobs.len()),
+        )?;
         if !self.file("learn.csv").is_file() {
             early.write(&self.file("learn.csv"))?;
         }

@@ -54,25 +54,6 @@ impl Condition {
         }
     }
 
-    /// In words.
-    #[must_use]
-    pub fn describe(self) -> &'static str {
-        match self {
-            Condition::Ideal => "run times known, starting and stopping free",
-            Condition::Realistic => {
-                "run times guessed from the jobs that have ended; starts, memory, checkpoints and sharing as published for their \
-                 models; failures of a production site"
-            }
-            Condition::Realistic10s => "as realistic, but each start costs 10 s",
-            Condition::Realistic60s => "as realistic, but each start costs 60 s",
-            Condition::Realistic250s => "as realistic, but each start costs 250 s",
-            Condition::Overheads => "run times known; everything else as realistic",
-            Condition::Estimates => {
-                "run times guessed from the jobs that have ended, starting and stopping free"
-            }
-        }
-    }
-
     /// The settings of a simulation.
     #[must_use]
     pub fn sim(self) -> SimConfig {

@@ -95,11 +95,13 @@ impl WorkloadSource {
 
     /// Cuts a list into windows of equal length; windows without jobs are left out.
     fn windows(&self, whole: Workload) -> Result<Vec<Workload>, Error> {
-        if self.keep_running && self.window_days.is_none() {
-            let hint = "Add --window-days, or leave it out.";
-            let allowed = "windows of a list: a whole list has no jobs before it";
-            return Err(Error::config("keep_running", true, allowed, hint));
-        }
+        Error::refuse_if(
+            self.keep_running && self.window_days.is_none(),
+            "keep_running",
+            true,
+            "windows of a list: a whole list has no jobs before it",
+            "Add --window-days, or leave it out.",
+        )?;
         let (Some(days), Some(first), Some(last)) = (self.window_days, whole.jobs.first(), whole.jobs.last())
         else {
             return Ok(vec![whole]);

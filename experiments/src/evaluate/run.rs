@@ -199,21 +199,6 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Simulates one policy, which is given what it asks for beside what the cluster can do.
-///
-/// # Errors
-/// A run that fails.
-pub fn simulate_as_asked(
-    workload: &Workload,
-    policy: &PolicySpec,
-    sim: &SimConfig,
-) -> Result<SimResult, Error> {
-    let mut sim = sim.clone();
-    sim.capabilities = sim.capabilities.with_actions(policy.asks()?);
-    let mut planner = policy.make_planner()?;
-    simulate_planner(workload, &sim, planner.as_mut()).map_err(|error| failed(policy, workload, error))
-}
-
 /// Does all tasks side by side, as a part of the work with this name. Results are in the order of the tasks, whatever the
 /// number of threads.
 ///

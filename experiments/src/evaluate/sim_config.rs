@@ -151,15 +151,13 @@ impl SchedulingConfig {
         if let Some(capacity) = &self.capacity {
             capacity.validate()?;
         }
-        if self.realistic && self.as_published {
-            let hint = "Give one of them.";
-            return Err(Error::config(
-                "as_published",
-                true,
-                "false beside realistic",
-                hint,
-            ));
-        }
+        Error::refuse_if(
+            self.realistic && self.as_published,
+            "as_published",
+            true,
+            "false beside realistic",
+            "Give one of them.",
+        )?;
         if let (Some(days), Some(_)) = (self.node_mtbf_days, &self.site_failures) {
             let hint = "Give one of them.";
             return Err(Error::config(

@@ -114,8 +114,8 @@ impl Ratio {
     }
 
     /// Whether the interval excludes 1; none where there is no interval.
-    #[must_use]
-    pub fn differs(&self) -> Option<bool> {
+    #[cfg(test)]
+    fn differs(&self) -> Option<bool> {
         Some(self.high? < 1.0 || self.low? > 1.0)
     }
 }

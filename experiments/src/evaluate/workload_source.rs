@@ -161,10 +161,9 @@ impl WorkloadSource {
                     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
                 }
             };
-            if !places.insert(place) {
-                let hint = "It is listed twice: take it out once; --seeds gives more runs of it.";
-                return Err(Error::config("workload", name, "each workload once", hint));
-            }
+            let hint = "It is listed twice: take it out once; --seeds gives more runs of it.";
+            let is_again = !places.insert(place);
+            Error::refuse_if(is_again, "workload", name, "each workload once", hint)?;
         }
         let split = self
             .split
@@ -205,10 +204,8 @@ impl WorkloadSource {
             ),
         ];
         for (key, value, fits, allowed) in numbers {
-            if !fits {
-                let hint = "Leave it out for what the workload has.";
-                return Err(Error::config(key, value.unwrap_or_default(), allowed, hint));
-            }
+            let hint = "Leave it out for what the workload has.";
+            Error::refuse_if(!fits, key, value.unwrap_or_default(), allowed, hint)?;
         }
         Ok(())
     }
@@ -242,10 +239,13 @@ impl WorkloadSource {
             let hint = "Give --from-day and --days.";
             return Err(Error::config("window_days", days, allowed, hint));
         }
-        if self.keep_running && done != LEARNED_FROM {
-            let allowed = format!("none here: a whole list is {done}, and no job comes before it");
-            return Err(Error::config("keep_running", true, allowed, "Leave it out."));
-        }
+        Error::refuse_if(
+            self.keep_running && done != LEARNED_FROM,
+            "keep_running",
+            true,
+            format_args!("none here: a whole list is {done}, and no job comes before it"),
+            "Leave it out.",
+        )?;
         match self.workload.as_slice() {
             [name] => Ok(name),
             names => {

@@ -120,14 +120,13 @@ pub fn review(input: &ReviewInput<'_>, watcher: &Watcher) -> Result<Review, Erro
         .filter_map(|(twin, job)| Some((as_seen(workload, job, twin[0])?, twin)))
         .filter(|(seen, _)| came(seen))
         .collect();
-    if seen.is_empty() {
-        return Err(Error::config(
-            "since_day",
-            input.since_s / DAY_S,
-            "a day after which jobs came, began and ended",
-            "Give an earlier one, or an export with Start and End.",
-        ));
-    }
+    Error::refuse_if(
+        seen.is_empty(),
+        "since_day",
+        input.since_s / DAY_S,
+        "a day after which jobs came, began and ended",
+        "Give an earlier one, or an export with Start and End.",
+    )?;
     let span = Span::since(workload, input.since_s);
     let own: Vec<JobOutcome> = seen.iter().map(|(seen, _)| *seen).collect();
     let rows = beside(

@@ -27,11 +27,13 @@ pub fn table(
     num: u32,
     watcher: &Watcher,
 ) -> Result<Table, Error> {
-    if results.metric().key != MAIN_METRIC {
-        let hint = "Leave out --metric or --regret.";
-        let allowed = format!("{MAIN_METRIC} beside regret");
-        return Err(Error::config("metric", results.metric().key, allowed, hint));
-    }
+    Error::refuse_if(
+        results.metric().key != MAIN_METRIC,
+        "metric",
+        results.metric().key,
+        format_args!("{MAIN_METRIC} beside regret"),
+        "Leave out --metric or --regret.",
+    )?;
     let sim = SimConfig {
         class_facts: false,
         record_utilisation: false,

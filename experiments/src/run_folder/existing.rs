@@ -46,14 +46,13 @@ impl Existing {
 /// Refuses a place that holds anything but a run of ours, before a file is put there.
 pub(super) fn refuse_foreign(path: &Path) -> Result<(), Error> {
     let shown = path.display();
-    if path.exists() && !path.is_dir() {
-        return Err(Error::config(
-            "out",
-            shown,
-            "a folder",
-            "A file has this name; give another --out.",
-        ));
-    }
+    Error::refuse_if(
+        path.exists() && !path.is_dir(),
+        "out",
+        &shown,
+        "a folder",
+        "A file has this name; give another --out.",
+    )?;
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -66,16 +65,13 @@ pub(super) fn refuse_foreign(path: &Path) -> Result<(), Error> {
             .file_name();
         empty &= atomic_file::is_temporary(&name) || name == LOCK_FILE;
     }
-    if empty || path.join(RUN_FILE).is_file() {
-        return Ok(());
-    }
-    let hint = "It holds files that are not a run of ours, and they stay untouched.";
-    Err(Error::config(
+    Error::refuse_if(
+        !(empty || path.join(RUN_FILE).is_file()),
         "out",
         shown,
         "a new or empty folder, or an earlier run",
-        hint,
-    ))
+        "It holds files that are not a run of ours, and they stay untouched.",
+    )
 }
 
 /// Makes `path`, which is ours and locked, ready for `wanted` with the configuration `text`, or says why not.
@@ -113,15 +109,13 @@ pub(super) fn prepare(
         )
         .into());
     }
-    if finished && existing == Existing::Refuse {
-        let hint = "It is finished: --resume goes on in it, --force replaces it.";
-        return Err(Error::config(
-            "out",
-            shown,
-            "a folder without a finished run",
-            hint,
-        ));
-    }
+    Error::refuse_if(
+        finished && existing == Existing::Refuse,
+        "out",
+        &shown,
+        "a folder without a finished run",
+        "It is finished: --resume goes on in it, --force replaces it.",
+    )?;
     verify(path, &[], MEND)?;
     remove_if_there(&path.join(ARTEFACTS_FILE))
 }

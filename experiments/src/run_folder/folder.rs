@@ -22,7 +22,6 @@ const HASH_DIGITS_IN_NAME: usize = 8;
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
-    description: RunDescription,
     /// Whether the folder itself is this run's making.
     is_new: bool,
     /// No other process works in the folder until this is dropped.
@@ -49,7 +48,7 @@ impl RunFolder {
         let is_new = !path.exists();
         let lock = RunLock::take(&path)?;
         prepare(&path, (&description, &text), existing)?;
-        RunFolder::begin((path, is_new), description, &text, lock)
+        RunFolder::begin((path, is_new), &description, &text, lock)
     }
 
     /// Opens the run of `command` in `out`, finished or not, to go on with another configuration than it had `before`.
@@ -73,20 +72,19 @@ impl RunFolder {
             described(command, before, seed)?
         };
         prepare(out, (&found, &found_text), Existing::Resume)?;
-        RunFolder::begin((out.to_path_buf(), false), description, &text, lock)
+        RunFolder::begin((out.to_path_buf(), false), &description, &text, lock)
     }
 
     fn begin(
         (path, is_new): (PathBuf, bool),
-        description: RunDescription,
+        description: &RunDescription,
         text: &str,
         lock: RunLock,
     ) -> Result<RunFolder, Error> {
-        atomic_file::write_json(&path.join(RUN_FILE), &description)?;
+        atomic_file::write_json(&path.join(RUN_FILE), description)?;
         atomic_file::write(&path.join(CONFIG_FILE), text.as_bytes())?;
         Ok(RunFolder {
             path,
-            description,
             is_new,
             _lock: lock,
         })
@@ -98,25 +96,18 @@ impl RunFolder {
         &self.path
     }
 
-    /// What the run is.
-    #[must_use]
-    pub fn description(&self) -> &RunDescription {
-        &self.description
-    }
-
     /// The place of the artefact `name` inside the folder.
     ///
     /// # Errors
     /// [`Error::Problem`] where `name` would lead out of the folder.
     pub fn file(&self, name: &str) -> Result<PathBuf, Error> {
-        if name.is_empty() || !is_inside(name) {
-            return Err(Error::config(
-                "file",
-                name,
-                "a name inside the run's folder",
-                "Leave out `..` and `/`.",
-            ));
-        }
+        Error::refuse_if(
+            name.is_empty() || !is_inside(name),
+            "file",
+            name,
+            "a name inside the run's folder",
+            "Leave out `..` and `/`.",
+        )?;
         Ok(self.path.join(name))
     }
 

@@ -27,15 +27,13 @@ pub fn replay(
     watcher: &Watcher,
     checked: &mut [Checked],
 ) -> Result<(), Error> {
-    if settings.observed {
-        let hint = "Leave --replay out: nothing says what would have happened there.";
-        return Err(Error::config(
-            "replay",
-            "a record of a real cluster",
-            "a simulated one",
-            hint,
-        ));
-    }
+    Error::refuse_if(
+        settings.observed,
+        "replay",
+        "a record of a real cluster",
+        "a simulated one",
+        "Leave --replay out: nothing says what would have happened there.",
+    )?;
     let again = play(record, settings, instances, watcher)?;
     let known: BTreeMap<(&str, &str, u64), &Run> = again.runs.iter().map(|run| (name(run), run)).collect();
     for (run, checked) in record.runs.iter().zip(checked) {

@@ -67,23 +67,20 @@ pub fn run(
     work: &Work<'_>,
     watcher: &Watcher,
 ) -> Result<RunReport, Error> {
-    if !(1..=THREADS_MAX).contains(&config.num_threads) {
-        let allowed = format!("1 to {THREADS_MAX}");
-        return Err(Error::config(
-            "threads",
-            config.num_threads,
-            allowed,
-            "Leave it out to use every core.",
-        ));
-    }
-    if config.num_retries > 100 {
-        return Err(Error::config(
-            "retries",
-            config.num_retries,
-            "0 to 100",
-            "Two is usual.",
-        ));
-    }
+    Error::refuse_if(
+        !(1..=THREADS_MAX).contains(&config.num_threads),
+        "threads",
+        config.num_threads,
+        format_args!("1 to {THREADS_MAX}"),
+        "Leave it out to use every core.",
+    )?;
+    Error::refuse_if(
+        config.num_retries > 100,
+        "retries",
+        config.num_retries,
+        "0 to 100",
+        "Two is usual.",
+    )?;
     let (mut report, mut tried) = (RunReport::default(), BTreeSet::new());
     let (mut is_first, mut elsewhere) = (true, BTreeSet::new());
     // Once, or a rung after the other: when one has ended it is known which configurations run on the next.

@@ -289,15 +289,13 @@ impl Grid {
         draws: &BTreeMap<String, Draw>,
     ) -> Result<(), Error> {
         let key = &halving.setting;
-        if axes.contains_key(key) || draws.contains_key(key) || self.base.contains_key(key) {
-            let hint = "The rungs say its value: take it out elsewhere.";
-            return Err(Error::config(
-                "halving.setting",
-                key,
-                "a setting of the rungs alone",
-                hint,
-            ));
-        }
+        Error::refuse_if(
+            axes.contains_key(key) || draws.contains_key(key) || self.base.contains_key(key),
+            "halving.setting",
+            key,
+            "a setting of the rungs alone",
+            "The rungs say its value: take it out elsewhere.",
+        )?;
         Ok(())
     }
 

@@ -114,11 +114,13 @@ impl HalvingFile {
         }
         let share = share.saturating_mul(num_seeds as u64);
         let first = self.budget / share.max(1);
-        if first == 0 {
-            let allowed = format!("at least {share}, for one on the first rung");
-            let hint = "Take fewer draws, seeds or rungs, or give more.";
-            return Err(Error::config("halving.budget", self.budget, allowed, hint));
-        }
+        Error::refuse_if(
+            first == 0,
+            "halving.budget",
+            self.budget,
+            format_args!("at least {share}, for one on the first rung"),
+            "Take fewer draws, seeds or rungs, or give more.",
+        )?;
         let rungs = (0..self.rungs).scan(first, |value, _| {
             let now = *value;
             *value = value.saturating_mul(self.keep);

@@ -291,15 +291,13 @@ fn insert(config: &mut Map<String, Value>, key: &str, value: &Value) -> Result<(
                 .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
     };
     let parts: Vec<&str> = key.split('.').collect();
-    if parts.len() > 16 || !parts.iter().all(|part| plain(part)) {
-        let allowed = "names of letters, digits, _ and -, joined by dots";
-        return Err(Error::config(
-            "grid",
-            key,
-            allowed,
-            "Write workload.load, for example.",
-        ));
-    }
+    Error::refuse_if(
+        parts.len() > 16 || !parts.iter().all(|part| plain(part)),
+        "grid",
+        key,
+        "names of letters, digits, _ and -, joined by dots",
+        "Write workload.load, for example.",
+    )?;
     let mut table = config;
     for part in &parts[..parts.len() - 1] {
         let slot = table

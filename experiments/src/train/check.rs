@@ -33,44 +33,43 @@ impl TrainSettings {
         if !matches!(self.warm_start.as_str(), "best" | "none") {
             check_teacher(&self.warm_start, self.env.sim.capabilities)?;
         }
-        if !self.num_envs.is_multiple_of(self.train.group_size) {
-            let allowed = format!("a multiple of train.group_size = {}", self.train.group_size);
-            let hint = "Give another --num-envs, or set group_size in --config.";
-            return Err(Error::config("num_envs", self.num_envs, allowed, hint));
-        }
-        if way(self.train.learner).plays() == Plays::Steps && self.env.reward.pays_nothing() {
-            let allowed = "at least one weight above 0 with PPO, which learns from nothing else";
-            let hint = "Set --reward=-delay, or learn with train.learner=evolution.";
-            return Err(Error::config("env.reward", "0, 0, 0", allowed, hint));
-        }
+        Error::refuse_if(
+            !self.num_envs.is_multiple_of(self.train.group_size),
+            "num_envs",
+            self.num_envs,
+            format_args!("a multiple of train.group_size = {}", self.train.group_size),
+            "Give another --num-envs, or set group_size in --config.",
+        )?;
+        Error::refuse_if(
+            way(self.train.learner).plays() == Plays::Steps && self.env.reward.pays_nothing(),
+            "env.reward",
+            "0, 0, 0",
+            "at least one weight above 0 with PPO, which learns from nothing else",
+            "Set --reward=-delay, or learn with train.learner=evolution.",
+        )?;
         way(self.train.learner).check(&self.train)?;
         memory::check(self)?;
         let restart_every = self.train.restart_every;
-        if !self.checkpoint_every.is_multiple_of(restart_every) {
-            let allowed = format!("a multiple of train.restart_every = {restart_every}");
-            let hint = "Elsewhere environments are amid their episodes, which no checkpoint holds.";
-            return Err(Error::config(
-                "checkpoint_every",
-                self.checkpoint_every,
-                allowed,
-                hint,
-            ));
-        }
+        Error::refuse_if(
+            !self.checkpoint_every.is_multiple_of(restart_every),
+            "checkpoint_every",
+            self.checkpoint_every,
+            format_args!("a multiple of train.restart_every = {restart_every}"),
+            "Elsewhere environments are amid their episodes, which no checkpoint holds.",
+        )?;
         Ok(())
     }
 
     /// Whether this build has the device, and the learner a use for it.
     fn check_device(&self) -> Result<(), Error> {
         let name = self.device.name();
-        if self.device != Device::Cpu && way(self.train.learner).plays() == Plays::Episodes {
-            let hint = "They take no gradients. Leave out --device, or learn with --set train.learner=ppo.";
-            return Err(Error::config(
-                "device",
-                name,
-                "cpu with evolution strategies",
-                hint,
-            ));
-        }
+        Error::refuse_if(
+            self.device != Device::Cpu && way(self.train.learner).plays() == Plays::Episodes,
+            "device",
+            name,
+            "cpu with evolution strategies",
+            "They take no gradients. Leave out --device, or learn with --set train.learner=ppo.",
+        )?;
         if !self.device.is_built_in() {
             let built_in = Device::ALL.into_iter().filter(|device| device.is_built_in());
             let names: Vec<&str> = built_in.map(Device::name).collect();

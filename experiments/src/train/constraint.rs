@@ -68,13 +68,20 @@ impl Constraint {
         let hint = "For example: constraint = { metrics = { p99_jct_s = 1.05 }, baseline = \"prior\" }.";
         let known = known_metrics();
         for (key, bound) in &self.metrics {
-            if !known.contains(&key.as_str()) {
-                return Err(Error::config("constraint.metrics", key, known.join(", "), hint));
-            }
-            if !(bound.is_finite() && *bound > 0.0) {
-                let key = format!("constraint.metrics.{key}");
-                return Err(Error::config(key, bound, "above 0, over the baseline's", hint));
-            }
+            Error::refuse_if(
+                !known.contains(&key.as_str()),
+                "constraint.metrics",
+                key,
+                known.join(", "),
+                hint,
+            )?;
+            Error::refuse_if(
+                !(bound.is_finite() && *bound > 0.0),
+                format_args!("constraint.metrics.{key}"),
+                bound,
+                "above 0, over the baseline's",
+                hint,
+            )?;
         }
         self.check_at("constraint", hint)?;
         check_heuristic("constraint.baseline", &self.baseline, &["prior", "best"])

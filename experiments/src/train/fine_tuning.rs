@@ -25,11 +25,13 @@ pub fn network_at(place: &Path) -> Result<TrainedNetwork, Error> {
     } else {
         place.to_path_buf()
     };
-    if !file.is_file() {
-        let allowed = format!("a checkpoint, or the folder of a run with {BEST_CHECKPOINT}");
-        let hint = "checkpoints/reference has some to begin with.";
-        return Err(Error::config("network", place.display(), allowed, hint));
-    }
+    Error::refuse_if(
+        !file.is_file(),
+        "network",
+        place.display(),
+        format_args!("a checkpoint, or the folder of a run with {BEST_CHECKPOINT}"),
+        "checkpoints/reference has some to begin with.",
+    )?;
     TrainedNetwork::load(&file).map_err(|problem| match problem.family {
         Family::Data => {
             let hint = "Make it anew with this version: pleach train.";

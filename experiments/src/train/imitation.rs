@@ -49,13 +49,15 @@ pub(crate) fn of_planner(
         return Err(error.into());
     }
     let num = num_steps * settings.num_envs;
-    if 2 * shown.len() < num {
-        let hint = format!(
+    Error::refuse_if(
+        2 * shown.len() < num,
+        "warm_start",
+        name,
+        "a heuristic, or a planner of whole gangs that fits this environment",
+        format_args!(
             "A candidate does what it plans in {} of {num} decisions; at least half are needed.",
             shown.len()
-        );
-        let allowed = "a heuristic, or a planner of whole gangs that fits this environment";
-        return Err(Error::config("warm_start", name, allowed, hint));
-    }
+        ),
+    )?;
     Ok(shown)
 }

@@ -46,21 +46,22 @@ pub fn check(objective: &Objective) -> Result<(), Error> {
 
 fn check_as(objective: &Objective, hint: &str) -> Result<(), Error> {
     let known = known_metrics();
-    if objective.is_empty() {
-        return Err(Error::config("objective", "{}", known.join(", "), hint));
-    }
+    Error::refuse_if(objective.is_empty(), "objective", "{}", known.join(", "), hint)?;
     for (key, weight) in objective {
-        if !known.contains(&key.as_str()) {
-            return Err(Error::config("objective", key, known.join(", "), hint));
-        }
-        if !(weight.is_finite() && *weight > 0.0) {
-            return Err(Error::config(
-                format!("objective.{key}"),
-                weight,
-                "a weight above 0",
-                hint,
-            ));
-        }
+        Error::refuse_if(
+            !known.contains(&key.as_str()),
+            "objective",
+            key,
+            known.join(", "),
+            hint,
+        )?;
+        Error::refuse_if(
+            !(weight.is_finite() && *weight > 0.0),
+            format_args!("objective.{key}"),
+            weight,
+            "a weight above 0",
+            hint,
+        )?;
     }
     Ok(())
 }
@@ -82,9 +83,13 @@ pub fn parse(terms: &[String]) -> Result<Objective, Error> {
                 HINT,
             ));
         };
-        if objective.insert(key.trim().to_string(), weight).is_some() {
-            return Err(Error::config("objective", term, "each metric once", HINT));
-        }
+        Error::refuse_if(
+            objective.insert(key.trim().to_string(), weight).is_some(),
+            "objective",
+            term,
+            "each metric once",
+            HINT,
+        )?;
     }
     check_as(&objective, HINT)?;
     Ok(objective)

@@ -48,14 +48,13 @@ fn replaced<T: Serialize>(settings: &T, overrides: &[String]) -> Result<toml::Va
         };
         let parsed = parse(value);
         let alone = toml::Table::from_iter([(key.to_string(), parsed.clone())]);
-        if finite(&alone).is_err() {
-            return Err(Error::config(
-                key,
-                value,
-                "finite numbers",
-                "Leave it out for the default.",
-            ));
-        }
+        Error::refuse_if(
+            finite(&alone).is_err(),
+            key,
+            value,
+            "finite numbers",
+            "Leave it out for the default.",
+        )?;
         *place_of(&mut tree, key)? = parsed;
     }
     Ok(tree)

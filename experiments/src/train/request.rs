@@ -121,10 +121,13 @@ impl TrainRequest {
                 request.warm_start.is_some() && request.fine_tune.is_some(),
             ),
         ] {
-            if are_both {
-                let allowed = format!("none beside {other}");
-                return Err(Error::config(key, "given", allowed, "Give one of them."));
-            }
+            Error::refuse_if(
+                are_both,
+                key,
+                "given",
+                format_args!("none beside {other}"),
+                "Give one of them.",
+            )?;
         }
         Ok(request)
     }
@@ -185,11 +188,13 @@ impl TrainRequest {
             env.candidates.actions = env.candidates.actions.set(ActionKind::Share, shares);
         }
         if let Some(reward) = &self.reward {
-            if way(settings.train.learner).plays() != Plays::Steps {
-                let hint = "It learns from metrics: --set 'objective={avg_jct_s=1.0,p99_jct_s=0.2}'.";
-                let allowed = format!("none with {}", way(settings.train.learner).title());
-                return Err(Error::config("reward", reward, allowed, hint));
-            }
+            Error::refuse_if(
+                way(settings.train.learner).plays() != Plays::Steps,
+                "reward",
+                reward,
+                format_args!("none with {}", way(settings.train.learner).title()),
+                "It learns from metrics: --set 'objective={avg_jct_s=1.0,p99_jct_s=0.2}'.",
+            )?;
             settings.env.reward = RewardConfig::Expression(Expression::parse(reward)?);
         }
         if let Some(num_envs) = self.num_envs {
@@ -203,18 +208,22 @@ impl TrainRequest {
         }
         let is_set = |text: &String| text.split_once('=').is_some_and(|(key, _)| key == "warm_start");
         let asks_to_imitate = self.warm_start.is_some() || self.settings.set.iter().any(is_set);
-        if asks_to_imitate && settings.warm_start != "none" && settings.prior != "none" {
-            let allowed = format!("none with prior = {}: nothing is imitated then", settings.prior);
-            let hint = "To imitate, add --set prior=none; to correct, leave out warm_start.";
-            return Err(Error::config("warm_start", &settings.warm_start, allowed, hint));
-        }
+        Error::refuse_if(
+            asks_to_imitate && settings.warm_start != "none" && settings.prior != "none",
+            "warm_start",
+            &settings.warm_start,
+            format_args!("none with prior = {}: nothing is imitated then", settings.prior),
+            "To imitate, add --set prior=none; to correct, leave out warm_start.",
+        )?;
         fine_tuning::adopt(&mut settings)?;
         if let Some(env_steps) = self.env_steps {
-            if way(settings.train.learner).plays() != Plays::Steps {
-                let hint = "Give the number of updates: --set train.num_updates=100.";
-                let allowed = format!("nothing with {}", way(settings.train.learner).title());
-                return Err(Error::config("env-steps", env_steps, allowed, hint));
-            }
+            Error::refuse_if(
+                way(settings.train.learner).plays() != Plays::Steps,
+                "env-steps",
+                env_steps,
+                format_args!("nothing with {}", way(settings.train.learner).title()),
+                "Give the number of updates: --set train.num_updates=100.",
+            )?;
             settings.train.num_updates = updates_for(&settings, env_steps);
         }
         Ok(settings)

@@ -26,16 +26,17 @@ pub(crate) fn check_teacher(name: &str, capabilities: Capabilities) -> Result<()
         return check_heuristic("warm_start", name, &others);
     };
     let missing = planner.requirements.difference(capabilities.actions());
-    if can_teach(planner.requirements) && missing.is_empty() {
-        return Ok(());
-    }
-    let hint = if can_teach(planner.requirements) {
-        format!("{name} needs {}.", requirement_flags(missing).join(" and "))
-    } else {
-        format!("{name} stops running jobs or mixes GPU types, which no candidate does.")
-    };
-    let allowed = format!("a heuristic, or one of the planners {}", teachers.join(", "));
-    Err(Error::config("warm_start", name, allowed, hint))
+    Error::refuse_if(
+        !(can_teach(planner.requirements) && missing.is_empty()),
+        "warm_start",
+        name,
+        format_args!("a heuristic, or one of the planners {}", teachers.join(", ")),
+        if can_teach(planner.requirements) {
+            format!("{name} needs {}.", requirement_flags(missing).join(" and "))
+        } else {
+            format!("{name} stops running jobs or mixes GPU types, which no candidate does.")
+        },
+    )
 }
 
 /// Refuses what is neither a heuristic's name nor one of the other words that the key takes.

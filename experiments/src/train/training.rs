@@ -77,10 +77,13 @@ impl<'a> Training<'a> {
     pub fn on(mut self, device: Device, units: u32) -> Result<Training<'a>, Error> {
         self.settings.device = device;
         self.settings.num_units = units as usize;
-        if units > 1 && !way(self.settings.train.learner).is_divided() {
-            let hint = "Add --learner evolution: PPO's updates are not divided.";
-            return Err(Error::config("units", units, "1 unless evolution learns", hint));
-        }
+        Error::refuse_if(
+            units > 1 && !way(self.settings.train.learner).is_divided(),
+            "units",
+            units,
+            "1 unless evolution learns",
+            "Add --learner evolution: PPO's updates are not divided.",
+        )?;
         self.settings.validate()?;
         Ok(self)
     }
@@ -175,11 +178,13 @@ fn own_settings(out: &Path, seed: u64) -> Result<Option<(TrainSettings, u64)>, E
     match RunDescription::read(out)? {
         Some(run) if run.command == COMMAND && file.is_file() => {
             // No --seed is a seed of 0.
-            if seed != 0 && seed != run.seed {
-                let allowed = format!("{}, the seed of the run in {}", run.seed, out.display());
-                let hint = "Leave it out to go on in that run, or give another --out.";
-                return Err(Error::config("seed", seed, allowed, hint));
-            }
+            Error::refuse_if(
+                seed != 0 && seed != run.seed,
+                "seed",
+                seed,
+                format_args!("{}, the seed of the run in {}", run.seed, out.display()),
+                "Leave it out to go on in that run, or give another --out.",
+            )?;
             Ok(Some((settings_file::read(&file)?, run.seed)))
         }
         _ => Ok(None),

@@ -187,15 +187,19 @@ fn put(exchange: &Path, file: &Path, value: &impl Serialize) -> Result<(), Error
 
 /// Whether the task is of the run that the unit knows, and has a part for it.
 fn check(task: &Task, unit: usize, known: &Known, folder: &Path) -> Result<(), Error> {
-    if !(1..task.num_units).contains(&unit) {
-        let allowed = format!("1 to {}", task.num_units.saturating_sub(1));
-        let hint = "The training process was begun with --units, which counts itself.";
-        return Err(Error::config("unit", unit, allowed, hint));
-    }
-    if task.settings != known.hash {
-        let allowed = "a run whose settings stay as they are";
-        let hint = "It was begun anew with others: start the unit again.";
-        return Err(Error::config("out", folder.display(), allowed, hint));
-    }
+    Error::refuse_if(
+        !(1..task.num_units).contains(&unit),
+        "unit",
+        unit,
+        format_args!("1 to {}", task.num_units.saturating_sub(1)),
+        "The training process was begun with --units, which counts itself.",
+    )?;
+    Error::refuse_if(
+        task.settings != known.hash,
+        "out",
+        folder.display(),
+        "a run whose settings stay as they are",
+        "It was begun anew with others: start the unit again.",
+    )?;
     Ok(())
 }

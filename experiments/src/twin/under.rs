@@ -143,14 +143,13 @@ pub fn under(input: &UnderInput<'_>, watcher: &Watcher) -> Result<Under, Error> 
         .into_iter()
         .map(|jobs| jobs.into_iter().filter(came).collect())
         .collect();
-    if compared[0].is_empty() {
-        return Err(Error::config(
-            "since_day",
-            input.span.since_s / DAY_S,
-            "a day after which jobs come",
-            "Give an earlier one.",
-        ));
-    }
+    Error::refuse_if(
+        compared[0].is_empty(),
+        "since_day",
+        input.span.since_s / DAY_S,
+        "a day after which jobs come",
+        "Give an earlier one.",
+    )?;
     // Of use alone, which is not asked here.
     let num_gpus = u32::try_from(input.workload.cluster.num_gpus()).unwrap_or(u32::MAX);
     let parts = |jobs: &[JobOutcome], of: fn(&JobOutcome) -> f64| parts(jobs, input.span, of);

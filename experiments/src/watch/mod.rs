@@ -121,21 +121,20 @@ fn refuse_too_large(workload: &Workload, runs: &[&Run]) -> Result<(), Error> {
         .sum();
     let num_segments: usize = runs.iter().map(|run| run.segments.len()).sum();
     let hint = "Record a shorter list or fewer policies.";
-    if num_gpus > GPUS_MAX {
-        return Err(Error::config(
-            "cluster",
-            format!("{num_gpus} GPUs"),
-            format!("at most {GPUS_MAX}"),
-            hint,
-        ));
-    }
-    if num_segments > SEGMENTS_MAX {
-        let (value, most) = (
-            format!("{num_segments} segments"),
-            format!("at most {SEGMENTS_MAX}"),
-        );
-        return Err(Error::config("record", value, most, hint));
-    }
+    Error::refuse_if(
+        num_gpus > GPUS_MAX,
+        "cluster",
+        format_args!("{num_gpus} GPUs"),
+        format_args!("at most {GPUS_MAX}"),
+        hint,
+    )?;
+    Error::refuse_if(
+        num_segments > SEGMENTS_MAX,
+        "record",
+        format_args!("{num_segments} segments"),
+        format_args!("at most {SEGMENTS_MAX}"),
+        hint,
+    )?;
     Ok(())
 }
 

@@ -77,10 +77,13 @@ impl Ask {
             .max()
             .unwrap_or(0)
             .min(GPUS_MAX);
-        if !(1..=most).contains(&self.gpus) {
-            let hint = "A gang runs on one GPU type.";
-            return Err(Error::config("gpus", self.gpus, format!("1 to {most}"), hint));
-        }
+        Error::refuse_if(
+            !(1..=most).contains(&self.gpus),
+            "gpus",
+            self.gpus,
+            format_args!("1 to {most}"),
+            "A gang runs on one GPU type.",
+        )?;
         if let Some(nodes) = self.nodes
             && (nodes == 0 || !self.gpus.is_multiple_of(nodes) || self.gpus / nodes > 64)
         {

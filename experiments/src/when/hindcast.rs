@@ -150,15 +150,13 @@ pub fn hindcast(
         .iter()
         .filter(|case| case.at_s >= since_s && case.wait_s < LATER_S)
         .collect();
-    if cases.is_empty() {
-        let hint = "A list of some weeks says how good forecasts are.";
-        return Err(Error::config(
-            "at",
-            until_s,
-            "an instant after which jobs came",
-            hint,
-        ));
-    }
+    Error::refuse_if(
+        cases.is_empty(),
+        "at",
+        until_s,
+        "an instant after which jobs came",
+        "A list of some weeks says how good forecasts are.",
+    )?;
     let must: Vec<&Case> = cases
         .iter()
         .copied()

@@ -219,15 +219,13 @@ static OWN: OnceLock<Vec<Kind>> = OnceLock::new();
 pub fn register(own: Vec<Kind>) -> Result<(), Error> {
     for (place, kind) in own.iter().enumerate() {
         let mut others = KINDS.iter().chain(&own[..place]);
-        if others.any(|other| other.name == kind.name || other.schema.name == kind.schema.name) {
-            let hint = "Give it another name, and its schema too.";
-            return Err(Error::config(
-                "world",
-                kind.name,
-                "a name that no other world has",
-                hint,
-            ));
-        }
+        Error::refuse_if(
+            others.any(|other| other.name == kind.name || other.schema.name == kind.schema.name),
+            "world",
+            kind.name,
+            "a name that no other world has",
+            "Give it another name, and its schema too.",
+        )?;
     }
     let again = |_| {
         Error::config(

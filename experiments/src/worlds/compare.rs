@@ -141,11 +141,13 @@ pub fn compare_on<W: World>(
     let known: Vec<&str> = names.iter().map(String::as_str).collect();
     check_reference(asked.reference.as_deref(), &known)?;
     metric_of(world.metrics(), asked.metric.as_deref())?;
-    if asked.ablated && world.without(lists).next().is_none() {
-        let hint = "Leave --ablate out.";
-        let allowed = "a world of which something can be taken away";
-        return Err(Error::config("ablate", world.name(), allowed, hint));
-    }
+    Error::refuse_if(
+        asked.ablated && world.without(lists).next().is_none(),
+        "ablate",
+        world.name(),
+        "a world of which something can be taken away",
+        "Leave --ablate out.",
+    )?;
     let (mut shown, mut players) = (Vec::new(), Vec::new());
     for (form, words) in world.forms().iter().enumerate() {
         for (name, policy) in names.iter().zip(&policies) {

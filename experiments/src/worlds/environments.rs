@@ -220,10 +220,13 @@ fn dispatching(settings: Value) -> Opened {
         load_max,
         reward,
     } = config(settings)?;
-    if functions.requests.is_some() {
-        let hint = "Leave it out: episodes are drawn.";
-        return Err(Error::config("requests", "a recorded list", "none", hint));
-    }
+    Error::refuse_if(
+        functions.requests.is_some(),
+        "requests",
+        "a recorded list",
+        "none",
+        "Leave it out: episodes are drawn.",
+    )?;
     let setup = functions.setup(1.0)?;
     let most = if load_max > 0.0 {
         load_max / functions.load

@@ -80,15 +80,13 @@ pub fn explain<W: World>(world: &W, tree: &Path, decision: usize, seed: u64) -> 
     let Seen {
         num, rows, choice, ..
     } = std::mem::take(&mut *locked(&seen));
-    if rows.is_empty() {
-        let allowed = format!("1 to {num}");
-        return Err(Error::config(
-            "decision",
-            decision,
-            allowed,
-            "Take one of the list.",
-        ));
-    }
+    Error::refuse_if(
+        rows.is_empty(),
+        "decision",
+        decision,
+        format_args!("1 to {num}"),
+        "Take one of the list.",
+    )?;
     Ok(told(world, &tree, decision, (rows, choice)))
 }
 
@@ -284,10 +282,13 @@ impl DecisionTold {
     /// A row that is not there.
     pub fn keep(&mut self, row: &str) -> Result<(), Error> {
         let names: Vec<&str> = self.rows.iter().map(|told| told.row.as_str()).collect();
-        if !names.contains(&row) {
-            let hint = "Name a row of the decision.";
-            return Err(Error::config("why-not", row, names.join(", "), hint));
-        }
+        Error::refuse_if(
+            !names.contains(&row),
+            "why-not",
+            row,
+            names.join(", "),
+            "Name a row of the decision.",
+        )?;
         let first = self.rows[0].row.clone();
         self.rows.retain(|told| told.row == row || told.row == first);
         Ok(())

@@ -235,12 +235,13 @@ impl<W: World> Run<'_, W> {
             envs.extend(world.environments(draw, self.training.train.num_steps)?);
         }
         let steps = way(self.training.train.learner).plays() == Plays::Steps;
-        if envs.is_empty() && steps {
-            let hint = format!("{} has lists and no steps: evolution learns there", world.name());
-            let allowed = "a learner that plays lists";
-            let learner = way(self.training.train.learner).name();
-            return Err(Error::config("train.learner", learner, allowed, hint));
-        }
+        Error::refuse_if(
+            envs.is_empty() && steps,
+            "train.learner",
+            way(self.training.train.learner).name(),
+            "a learner that plays lists",
+            format_args!("{} has lists and no steps: evolution learns there", world.name()),
+        )?;
         Ok(envs)
     }
 

@@ -201,14 +201,13 @@ impl CandidateConfig {
     /// A number of jobs beyond 16, or no job at all.
     pub fn validate(&self) -> Result<(), Problem> {
         for (key, value) in [("heads", self.heads), ("fitting", self.fitting)] {
-            if value > 16 || self.heads + self.fitting == 0 {
-                return Err(Problem::new(
-                    format!("candidates.{key}"),
-                    value,
-                    "0 to 16, not both zero",
-                    "the defaults are heads = 2 and fitting = 3",
-                ));
-            }
+            Problem::refuse_if(
+                value > 16 || self.heads + self.fitting == 0,
+                format_args!("candidates.{key}"),
+                value,
+                "0 to 16, not both zero",
+                "the defaults are heads = 2 and fitting = 3",
+            )?;
         }
         Ok(())
     }

@@ -29,7 +29,7 @@ use pleach_problem::{Problem, nearest_of};
 
 /// Makes a struct of settings: the struct with serde, its `Default`, and [`Settings`]. A field without `= DEFAULT` has the default
 /// of its type; one without `, in RANGE` takes all values of its type. A range is one of std's, [`Above`], [`OneOf`], or [`Own`] for
-/// a field that is such a struct itself; it holds for what an `Option` or `Vec` has in it. `struct Name: default PRESET` has a constant
+/// a field that is such a struct itself, [`OwnOrNone`] where it may be left out; it holds for what an `Option` or `Vec` has in it. `struct Name: default PRESET` has a constant
 /// of its own as default, `struct Name: required` none: all its fields must be given.
 #[macro_export]
 macro_rules! settings {
@@ -243,6 +243,10 @@ pub struct OneOf(pub &'static [&'static str]);
 #[derive(Clone, Copy, Debug)]
 pub struct Own;
 
+/// The same where it may be left out.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnOrNone;
+
 /// A number as people write it: `1e12`, not a one with twelve zeros.
 fn short(number: &impl Display) -> String {
     let text = number.to_string();
@@ -327,6 +331,20 @@ impl<T: AsRef<str>> Allowed<T> for OneOf {
 impl<T: Settings> Allowed<T> for Own {
     fn check(&self, value: &T, key: Key<'_>, hint: (&str, &str)) -> Result<(), Problem> {
         value.check_at(&key.to_string(), hint.0)
+    }
+
+    fn words(&self) -> String {
+        String::new()
+    }
+
+    fn fields(&self, prefix: &str) -> Vec<Field> {
+        T::fields(prefix)
+    }
+}
+
+impl<T: Settings> Allowed<Option<T>> for OwnOrNone {
+    fn check(&self, value: &Option<T>, key: Key<'_>, hint: (&str, &str)) -> Result<(), Problem> {
+        value.iter().try_for_each(|own| Own.check(own, key, hint))
     }
 
     fn words(&self) -> String {

@@ -79,13 +79,5 @@ pub(crate) const DEFAULT_HINT: &str = "leave it out for the published default";
 /// # Errors
 /// `ok` is false.
 pub fn check(name: &str, key: &str, value: impl ToString, ok: bool, allowed: &str) -> Result<(), Problem> {
-    if ok {
-        return Ok(());
-    }
-    Err(Problem::new(
-        format!("{name}.{key}"),
-        value,
-        allowed,
-        DEFAULT_HINT,
-    ))
+    Problem::refuse_if(!ok, format_args!("{name}.{key}"), value, allowed, DEFAULT_HINT)
 }

@@ -181,10 +181,13 @@ impl Door {
         }
         let mut opened: Vec<(PolicySpec, Vec<String>)> = Vec::new();
         for (place, text) in texts.iter().enumerate() {
-            if texts[..place].contains(text) {
-                let hint = format!("To play it twice, give it a name of its own: again={text}.");
-                return Err(Problem::new("policy", text, "each policy once", hint));
-            }
+            Problem::refuse_if(
+                texts[..place].contains(text),
+                "policy",
+                text,
+                "each policy once",
+                format_args!("To play it twice, give it a name of its own: again={text}."),
+            )?;
             let policies = self.open(text)?;
             let is_one_of_several = policies.len() > 1;
             let with_words = policies.into_iter().map(|policy| {
@@ -210,27 +213,22 @@ pub fn register(policies: Vec<OwnPolicy>, planners: Vec<Entry>) -> Result<(), Pr
     let infos = policies.iter().map(|own| own.info);
     for info in infos.chain(planners.iter().map(|own| own.info)) {
         let is_name = !info.name.is_empty() && !info.name.contains([',', ':', '=', '/', '.']);
-        if !is_name || known.contains(&info.name) {
-            let allowed = "a name without , : = / . that no other policy has";
-            return Err(Problem::new(
-                "policy",
-                info.name,
-                allowed,
-                "Give it another name.",
-            ));
-        }
+        Problem::refuse_if(
+            !is_name || known.contains(&info.name),
+            "policy",
+            info.name,
+            "a name without , : = / . that no other policy has",
+            "Give it another name.",
+        )?;
         known.push(info.name);
     }
-    if own::keep(policies, planners) {
-        return Ok(());
-    }
-    let hint = "Name all of them in one call.";
-    Err(Problem::new(
+    Problem::refuse_if(
+        !own::keep(policies, planners),
         "policy",
         "registered again",
         "once in a program",
-        hint,
-    ))
+        "Name all of them in one call.",
+    )
 }
 
 /// The policies of a run's folder, or of a bundle.
@@ -240,11 +238,13 @@ fn folder(path: &Path, label: Option<&str>) -> Result<Vec<PolicySpec>, Problem> 
         .map(|file| path.join(file))
         .filter(|file| file.exists())
         .collect();
-    if files.is_empty() {
-        let allowed = format!("a folder with {}", IN_FOLDERS.join(" or "));
-        let hint = "Give the folder of a finished run.";
-        return Err(Problem::new("policy", path.display(), allowed, hint));
-    }
+    Problem::refuse_if(
+        files.is_empty(),
+        "policy",
+        path.display(),
+        format_args!("a folder with {}", IN_FOLDERS.join(" or ")),
+        "Give the folder of a finished run.",
+    )?;
     artefacts::verify(path, &IN_FOLDERS, USE_THE_FILE)?;
     if path.join(MANIFEST_FILE).exists() {
         Bundle::open(path).map_err(|error| Problem::data(path, error.to_string()))?;

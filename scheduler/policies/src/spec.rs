@@ -138,11 +138,13 @@ impl PolicySpec {
             let allowed = "a heuristic, a formula or a tree, or without it a network that learned to deal";
             return Err(Problem::new("policy", shown, allowed, LEARNED_TO_START));
         }
-        if self.is_planner() {
-            let shown = format!("{DEALT}{}", self.name);
-            let hint = format!("{} plans whole rounds by itself: leave `{DEALT}` out.", self.name);
-            return Err(Problem::new("policy", shown, CHOOSES, hint));
-        }
+        Problem::refuse_if(
+            self.is_planner(),
+            "policy",
+            format_args!("{DEALT}{}", self.name),
+            CHOOSES,
+            format_args!("{} plans whole rounds by itself: leave `{DEALT}` out.", self.name),
+        )?;
         let name = format!("{DEALT}{}", self.name);
         let own = Some(format!("{DEALT}{}", self.own_name()));
         Ok(PolicySpec {
@@ -157,15 +159,13 @@ impl PolicySpec {
     /// # Errors
     /// As [`PolicySpec::ranker`]; what is one already.
     pub fn ordered(self) -> Result<PolicySpec, Problem> {
-        if matches!(self.kind, Kind::Ordered(_)) {
-            let allowed = "a policy or a dealer";
-            return Err(Problem::new(
-                "policy",
-                format!("{ORDERED}{}", self.name),
-                allowed,
-                "Once is enough.",
-            ));
-        }
+        Problem::refuse_if(
+            matches!(self.kind, Kind::Ordered(_)),
+            "policy",
+            format_args!("{ORDERED}{}", self.name),
+            "a policy or a dealer",
+            "Once is enough.",
+        )?;
         self.ranker()?;
         let name = format!("{ORDERED}{}", self.name);
         let own = Some(format!("{ORDERED}{}", self.own_name()));
@@ -320,16 +320,13 @@ impl PolicySpec {
             Kind::Planner(entry, _) => {
                 let required = entry.requirements.difference(entry.does_without());
                 let missing = required.difference(capabilities.actions());
-                if missing.is_empty() {
-                    return Ok(());
-                }
-                let allowed = "a planner that asks for no more than the cluster can do";
-                Err(Problem::new(
+                Problem::refuse_if(
+                    !missing.is_empty(),
                     "policy",
                     &self.name,
-                    allowed,
-                    format!("It needs {}.", requirement_flags(missing).join(" and ")),
-                ))
+                    "a planner that asks for no more than the cluster can do",
+                    format_args!("It needs {}.", requirement_flags(missing).join(" and ")),
+                )
             }
             // Where jobs cannot be preempted a deal fills free GPUs.
             Kind::Dealt(inner) => inner.check(capabilities),

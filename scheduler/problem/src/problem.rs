@@ -78,6 +78,23 @@ impl Problem {
         }
     }
 
+    /// Refuses a setting where it is wrong; key, value and the others as [`Problem::new`], and written only then.
+    ///
+    /// # Errors
+    /// It is wrong.
+    pub fn refuse_if(
+        is_wrong: bool,
+        key: impl ToString,
+        value: impl ToString,
+        allowed: impl ToString,
+        hint: impl ToString,
+    ) -> Result<(), Problem> {
+        match is_wrong {
+            true => Err(Problem::new(key.to_string(), value, allowed, hint)),
+            false => Ok(()),
+        }
+    }
+
     /// A file that is not what it should be, as a whole.
     pub fn data(file: impl AsRef<Path>, message: impl ToString) -> Problem {
         Problem::at(file, 0, "", message)

@@ -114,9 +114,13 @@ impl Work {
             apps: Vec::new(),
             steps: Vec::new(),
         };
-        if graphs.is_empty() {
-            return Err(Problem::new("apps", 0, "at least one", "Name an application."));
-        }
+        Problem::refuse_if(
+            graphs.is_empty(),
+            "apps",
+            0,
+            "at least one",
+            "Name an application.",
+        )?;
         for graph in graphs {
             work.join(graph)?;
         }
@@ -130,15 +134,13 @@ impl Work {
         let mut next = vec![Vec::new(); num];
         let mut num_previous = vec![0; num];
         for &(from, to) in &graph.edges {
-            if from >= num || to >= num || next[from].contains(&to) {
-                let allowed = format!("edges between its {num} stages, each once");
-                return Err(Problem::new(
-                    key,
-                    format!("{from} -> {to}"),
-                    allowed,
-                    "Mend the graph.",
-                ));
-            }
+            Problem::refuse_if(
+                from >= num || to >= num || next[from].contains(&to),
+                &key,
+                format_args!("{from} -> {to}"),
+                format_args!("edges between its {num} stages, each once"),
+                "Mend the graph.",
+            )?;
             next[from].push(to);
             num_previous[to] += 1;
         }
@@ -190,11 +192,13 @@ impl Work {
     }
 
     fn functions_of(&self, key: &str, graph: &Graph) -> Result<Vec<usize>, Problem> {
-        if !(1..=STAGES_MAX).contains(&graph.functions.len()) {
-            let allowed = format!("1 to {STAGES_MAX}");
-            let value = format!("{} functions", graph.functions.len());
-            return Err(Problem::new(key, value, allowed, "Cut the application."));
-        }
+        Problem::refuse_if(
+            !(1..=STAGES_MAX).contains(&graph.functions.len()),
+            key,
+            format_args!("{} functions", graph.functions.len()),
+            format_args!("1 to {STAGES_MAX}"),
+            "Cut the application.",
+        )?;
         let named = graph.functions.iter().map(|name| {
             let found = self.functions.iter().position(|function| function.name() == name);
             found.ok_or_else(|| {

@@ -58,10 +58,13 @@ pub fn replay(
     (calls, slo): (&[Call], f64),
     dispatcher: &mut dyn Dispatcher,
 ) -> Result<Outcome, Problem> {
-    if !(0.01..=1e3).contains(&slo) {
-        let hint = "2: as long again as it runs.";
-        return Err(Problem::new("slo", slo, "0.01 to 1000", hint));
-    }
+    Problem::refuse_if(
+        !(0.01..=1e3).contains(&slo),
+        "slo",
+        slo,
+        "0.01 to 1000",
+        "2: as long again as it runs.",
+    )?;
     let list = calls.iter().map(|call| Coming {
         at_us: call.at_us,
         app: call.function as usize,

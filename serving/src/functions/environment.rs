@@ -46,11 +46,13 @@ impl Dispatching {
         reward: Reward,
     ) -> Result<Dispatching, Problem> {
         reward.check()?;
-        if !(loads.0 > 0.0 && loads.0 <= loads.1) {
-            let given = format!("{} to {}", loads.0, loads.1);
-            let hint = "Give the least and the most times the load.";
-            return Err(Problem::new("loads", given, "above 0, ascending", hint));
-        }
+        Problem::refuse_if(
+            !(loads.0 > 0.0 && loads.0 <= loads.1),
+            "loads",
+            format_args!("{} to {}", loads.0, loads.1),
+            "above 0, ascending",
+            "Give the least and the most times the load.",
+        )?;
         // An episode's load lies between the two, so both ends being allowed is all that it takes.
         for end in [loads.0, loads.1] {
             arrivals.times(end).check()?;

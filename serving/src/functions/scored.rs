@@ -1,6 +1,6 @@
 //! A dispatcher that scores the columns of each choice: a tree with its weights, or any other scorer of [`SCHEMA`].
 
-use pleach_scheduler::tree::{FlatTree, Tree};
+use pleach_scheduler::tree::Tree;
 use pleach_scheduler::{Problem, Scorer};
 
 use super::columns::{ROW_WIDTH, SCHEMA, Short, Table, short};
@@ -23,14 +23,6 @@ impl ScorerDispatcher {
     /// A scorer of other columns.
     pub fn new(scorer: Box<dyn Scorer>) -> Result<ScorerDispatcher, Problem> {
         Scoring::new("dispatcher", scorer, &SCHEMA).map(ScorerDispatcher::of)
-    }
-
-    /// A tree with the weights of its key.
-    ///
-    /// # Errors
-    /// A tree of other columns.
-    pub fn of_tree(tree: &Tree) -> Result<ScorerDispatcher, Problem> {
-        ScorerDispatcher::keyed(Box::new(FlatTree::of(tree)), tree)
     }
 
     /// A scorer with the weights of a tree's key.

@@ -218,10 +218,13 @@ pub fn plugin(tree: &Tree, picker: EndpointPicker, deployment: &Deployment) -> R
 
 /// The tree, its columns and their order, before an adapter that needs these imports.
 fn source(tree: &Tree, imports: &str, adapter: &str, deployment: &Deployment) -> Result<String, Problem> {
-    if tree.schema() != &SCHEMA {
-        let hint = "pleach distill --search --workload requests makes one.";
-        return Err(Problem::new("file", tree.schema().name, SCHEMA.name, hint));
-    }
+    Problem::refuse_if(
+        tree.schema() != &SCHEMA,
+        "file",
+        tree.schema().name,
+        SCHEMA.name,
+        "pleach distill --search --workload requests makes one.",
+    )?;
     let package = "package pleach\n";
     let head = format!("{package}\n{imports}\n{}", constants(deployment));
     let text = tree.export(Export::Go).replacen(package, &head, 1);

@@ -43,9 +43,13 @@ impl Routing {
     pub fn new(fleet: Fleet, lists: Lists, reward: Reward) -> Result<Routing, Problem> {
         fleet.check()?;
         reward.check()?;
-        if matches!(&lists, Lists::Given(lists) if lists.is_empty()) {
-            return Err(Problem::new("lists", 0, "at least 1", "Give a list."));
-        }
+        Problem::refuse_if(
+            matches!(&lists, Lists::Given(lists) if lists.is_empty()),
+            "lists",
+            0,
+            "at least 1",
+            "Give a list.",
+        )?;
         let num_choices = fleet.num_replicas + usize::from(fleet.may_refuse);
         Ok(Routing {
             rows: vec![0.0; num_choices * ROW_WIDTH],

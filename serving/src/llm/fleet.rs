@@ -40,9 +40,13 @@ impl Fleet {
         within("num_gateways", self.num_gateways, 1, REPLICAS_MAX)?;
         within("scrape_s", self.scrape_s, 0.0, SCRAPE_S_MAX)?;
         for (key, value) in [("ttft_s", self.targets.ttft_s), ("tpot_s", self.targets.tpot_s)] {
-            if !(value.is_finite() && value > 0.0) {
-                return Err(Problem::new(key, value, "above 0", "Try 0.5."));
-            }
+            Problem::refuse_if(
+                !(value.is_finite() && value > 0.0),
+                key,
+                value,
+                "above 0",
+                "Try 0.5.",
+            )?;
         }
         Ok(())
     }

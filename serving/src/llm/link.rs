@@ -24,10 +24,13 @@ impl Link {
     /// # Errors
     /// A link out of range.
     pub fn of(server: &Server, gb_per_s: f64) -> Result<Link, Problem> {
-        if !GB_PER_S.contains(&gb_per_s) {
-            let allowed = format!("{} to {}", GB_PER_S.start(), GB_PER_S.end());
-            return Err(Problem::new("link_gb_s", gb_per_s, allowed, "Try 50."));
-        }
+        Problem::refuse_if(
+            !GB_PER_S.contains(&gb_per_s),
+            "link_gb_s",
+            gb_per_s,
+            format_args!("{} to {}", GB_PER_S.start(), GB_PER_S.end()),
+            "Try 50.",
+        )?;
         Ok(Link {
             transfer_ps: ps_of_s(TRANSFER_S),
             token_ps: ps_of_s(server.gpu_kv_bytes() / (gb_per_s * 1e9)),

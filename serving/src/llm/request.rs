@@ -112,12 +112,13 @@ impl Requests {
             let is_right = |after: &After| {
                 (after.place as usize) < place && (WAIT_S_MIN..=ARRIVAL_S_MAX).contains(&after.wait_s)
             };
-            if !is_sorted || !after.as_ref().is_none_or(is_right) {
-                let key = format!("requests[{place}].after");
-                let allowed = format!("a request before it, and {WAIT_S_MIN} to {ARRIVAL_S_MAX} s");
-                let hint = "Sort the rows by arrival.";
-                return Err(Problem::new(key, format!("{after:?}"), allowed, hint));
-            }
+            Problem::refuse_if(
+                !is_sorted || !after.as_ref().is_none_or(is_right),
+                format_args!("requests[{place}].after"),
+                format_args!("{after:?}"),
+                format_args!("a request before it, and {WAIT_S_MIN} to {ARRIVAL_S_MAX} s"),
+                "Sort the rows by arrival.",
+            )?;
         }
         Ok(Requests {
             after: Arc::from(after),
@@ -127,13 +128,13 @@ impl Requests {
 
     /// Refuses a list of which requests come after answers, for what takes none.
     pub(super) fn no_loop(&self, what: &str) -> Result<(), Problem> {
-        match self.after.is_empty() {
-            true => Ok(()),
-            false => {
-                let hint = format!("{what} take lists whose requests come at times of their own.");
-                Err(Problem::new("sessions", "a closed loop", "open", hint))
-            }
-        }
+        Problem::refuse_if(
+            !self.after.is_empty(),
+            "sessions",
+            "a closed loop",
+            "open",
+            format_args!("{what} take lists whose requests come at times of their own."),
+        )
     }
 
     /// What each request comes after; empty where all come at times of their own.
@@ -213,9 +214,13 @@ impl Requests {
     /// # Errors
     /// A factor that is not above zero, or one so small that the list ends too late.
     pub fn faster(&self, factor: f64) -> Result<Requests, Problem> {
-        if !(factor.is_finite() && factor > 0.0) {
-            return Err(Problem::new("factor", factor, "above 0", "Try 1."));
-        }
+        Problem::refuse_if(
+            !(factor.is_finite() && factor > 0.0),
+            "factor",
+            factor,
+            "above 0",
+            "Try 1.",
+        )?;
         let rows = self.rows.iter().map(|row| Request {
             arrival_s: row.arrival_s / factor,
             ..*row

@@ -168,22 +168,23 @@ impl Workload {
     /// The first job or key that is wrong, with its value, what is allowed and how to mend it.
     pub fn validate(&self) -> Result<(), Error> {
         self.cluster.validate()?;
-        if self.classes.is_empty() || self.classes.len() > usize::from(u16::MAX) {
-            let value = format!("{} classes", self.classes.len());
-            return Err(config(
-                "classes",
-                value,
-                "1 to 65,535 classes",
-                "one class with speed 1 will do",
-            ));
-        }
+        Error::refuse_if(
+            self.classes.is_empty() || self.classes.len() > usize::from(u16::MAX),
+            "classes",
+            format_args!("{} classes", self.classes.len()),
+            "1 to 65,535 classes",
+            "one class with speed 1 will do",
+        )?;
         for class in &self.classes {
             self.cluster.validate_class(class)?;
         }
-        if self.jobs.len() > NUM_JOBS_MAX {
-            let value = format!("{} jobs", self.jobs.len());
-            return Err(config("jobs", value, "at most 10,000,000", "take a window"));
-        }
+        Error::refuse_if(
+            self.jobs.len() > NUM_JOBS_MAX,
+            "jobs",
+            format_args!("{} jobs", self.jobs.len()),
+            "at most 10,000,000",
+            "take a window",
+        )?;
         let gangs = GangLimits::new(&self.cluster, &self.classes);
         let mut resources = Feasible::new(self);
         let mut ids = BTreeSet::new();

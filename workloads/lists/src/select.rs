@@ -3,7 +3,7 @@
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
 
-use super::{JobSpec, RUN_TIME_S_MIN, SUBMIT_S_MAX, Workload, config, num_gpus_by_type};
+use super::{JobSpec, RUN_TIME_S_MIN, SUBMIT_S_MAX, Workload, num_gpus_by_type};
 use crate::Error;
 
 impl Workload {
@@ -146,15 +146,13 @@ impl Workload {
     /// A factor that is not a positive number, or so small that the clock runs out.
     pub fn scaled_load(&self, factor: f64) -> Result<Workload, Error> {
         let last_s = self.jobs.last().map_or(0.0, |job| job.submit.as_secs_f64());
-        if !(factor > 0.0 && factor.is_finite() && last_s / factor <= SUBMIT_S_MAX) {
-            let allowed = "a number above 0 that keeps the last submission below 2e9 s";
-            return Err(config(
-                "load factor",
-                factor,
-                allowed,
-                "1 leaves the load as it is",
-            ));
-        }
+        Error::refuse_if(
+            !(factor > 0.0 && factor.is_finite() && last_s / factor <= SUBMIT_S_MAX),
+            "load factor",
+            factor,
+            "a number above 0 that keeps the last submission below 2e9 s",
+            "1 leaves the load as it is",
+        )?;
         let mut scaled = self.clone();
         if factor != 1.0 {
             scaled.cluster.seen.time_0_unix_s = None;

@@ -148,10 +148,13 @@ fn read(path: &Path) -> Result<Tree, Error> {
 
 /// Refuses guards that the tree cannot obey, before anything runs.
 fn refuse_guards(args: &CheckArgs, tree: &Tree) -> Result<(), Error> {
-    if args.after.is_empty() && args.floor.is_empty() && !args.beside.against.is_empty() {
-        let allowed = "none without --after or --floor, which alone use it";
-        return Err(Error::config("against", "given", allowed, "Leave it out."));
-    }
+    Error::refuse_if(
+        args.after.is_empty() && args.floor.is_empty() && !args.beside.against.is_empty(),
+        "against",
+        "given",
+        "none without --after or --floor, which alone use it",
+        "Leave it out.",
+    )?;
     let own = tree.guards();
     let overdue = args.after.iter().map(|after| Guards {
         overdue_after_s: Some(after.as_secs_f64()),

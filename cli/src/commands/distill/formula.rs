@@ -30,10 +30,13 @@ fn starts(paths: &[String]) -> Result<Vec<(String, ScoreFormula)>, Error> {
 /// # Errors
 /// As [`super::run`].
 pub(super) fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    if args.deal {
-        let hint = "A formula is dealt by as it is: --policy deal:formula.json.";
-        return Err(Error::config("deal", true, "none with --form formula", hint));
-    }
+    Error::refuse_if(
+        args.deal,
+        "deal",
+        true,
+        "none with --form formula",
+        "A formula is dealt by as it is: --policy deal:formula.json.",
+    )?;
     let setup = Setup::of(args, &[])?;
     let usual = FormulaSearch::default();
     let config = FormulaSearch {

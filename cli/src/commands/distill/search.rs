@@ -25,16 +25,13 @@ fn starts(paths: &[String], capabilities: Capabilities) -> Result<Vec<(String, T
         let Some(tree) = policy.tree_policy().map(TreePolicy::tree) else {
             return Err(Error::config("start", path, "trees", "pleach distill makes one."));
         };
-        if !tree.guards().is_none() {
-            let hint =
-                "Take them out of a copy, and put one into the result with pleach distill seal --overdue.";
-            return Err(Error::config(
-                "start",
-                path,
-                "trees without guards, which a search does not judge",
-                hint,
-            ));
-        }
+        Error::refuse_if(
+            !tree.guards().is_none(),
+            "start",
+            path,
+            "trees without guards, which a search does not judge",
+            "Take them out of a copy, and put one into the result with pleach distill seal --overdue.",
+        )?;
         trees.push((format!("start: {path}"), tree.clone()));
     }
     Ok(trees)
@@ -54,15 +51,13 @@ pub(super) fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), E
     }
     let against = against(&args.beside.against, setup.teacher.as_ref(), capabilities)?;
     let trees = starts(&args.start, capabilities)?;
-    if args.deal && !capabilities.can(ActionKind::Preempt) {
-        let hint = "Give --preemption too.";
-        return Err(Error::config(
-            "deal",
-            true,
-            "a cluster whose jobs may be stopped",
-            hint,
-        ));
-    }
+    Error::refuse_if(
+        args.deal && !capabilities.can(ActionKind::Preempt),
+        "deal",
+        true,
+        "a cluster whose jobs may be stopped",
+        "Give --preemption too.",
+    )?;
     let folder = setup.folder("distill", None, context)?;
     let input = SearchInput {
         config: search,

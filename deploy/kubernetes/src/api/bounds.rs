@@ -53,10 +53,7 @@ impl Cluster {
         K: Clone + PartialEq + Debug + DeserializeOwned + Resource<DynamicType = ()> + Send + Sync + 'static,
     {
         let trim = |_: &Cluster, object: &mut K| bare(object.meta_mut());
-        let of = |watched: &Watched| {
-            let kept = place(watched).get_or_init(|| self.follow(watched, what, "", trim, |_, _| false));
-            Arc::clone(kept)
-        };
+        let of = |watched| place(watched).get_or_init(|| self.follow(watched, what, "", trim, |_, _| false));
         match self.kept(of, unread).await? {
             Some(all) => Ok(all),
             None => {

@@ -8,7 +8,6 @@ use kube::api::{ListParams, Patch, PatchParams};
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
-use super::kept::Watched;
 use super::{Cluster, MANAGER, shared, trim};
 use crate::error::Error;
 use crate::names;
@@ -105,8 +104,8 @@ impl Cluster {
     pub async fn others(&self, unread: &mut Vec<String>) -> Result<Vec<Other>, Error> {
         let mut others: Vec<Other> = Vec::new();
         for (place, kind) in OTHERS.iter().enumerate() {
-            let of = |watched: &Watched| watched.others[place].get().cloned();
-            let kept = match self.watched.get().and_then(of) {
+            let kept = self.watched.get().and_then(|watched| watched.others[place].get());
+            let kept = match kept {
                 Some(kept) => self.kept(|_| kept, unread).await?,
                 None => None,
             };

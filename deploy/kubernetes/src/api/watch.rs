@@ -35,65 +35,70 @@ impl Cluster {
 
     /// The nodes that are kept; none where they are to be listed, with the reason in `unread` if it is one.
     pub(super) async fn kept_nodes(&self, unread: &mut Vec<String>) -> Result<Option<Vec<Arc<Node>>>, Error> {
-        let of = |watched: &Watched| {
-            let kept = watched.nodes.get_or_init(|| {
-                self.follow(
-                    watched,
-                    "nodes",
-                    "",
-                    |_, node| trim::node(node),
-                    |cluster, change| !cluster.settings.drive.is_order() && has_changed(change),
-                )
-            });
-            Arc::clone(kept)
-        };
-        self.kept(of, unread).await
+        self.kept(
+            |watched| {
+                watched.nodes.get_or_init(|| {
+                    self.follow(
+                        watched,
+                        "nodes",
+                        "",
+                        |_, node| trim::node(node),
+                        |cluster, change| !cluster.settings.drive.is_order() && has_changed(change),
+                    )
+                })
+            },
+            unread,
+        )
+        .await
     }
 
     /// The same of pods that have not ended.
     pub(super) async fn kept_pods(&self, unread: &mut Vec<String>) -> Result<Option<Vec<Arc<Pod>>>, Error> {
-        let of = |watched: &Watched| {
-            let kept = watched.pods.get_or_init(|| {
-                let trim = |cluster: &Cluster, pod: &mut Pod| {
-                    pod::trim(pod, cluster.settings.tenant_label.as_deref());
-                };
-                self.follow(watched, "pods", LIVE, trim, |cluster, change| {
-                    !cluster.settings.drive.is_order() && frees_or_asks(cluster, change)
+        self.kept(
+            |watched| {
+                watched.pods.get_or_init(|| {
+                    self.follow(watched, "pods", LIVE, trimmed, |cluster, change| {
+                        !cluster.settings.drive.is_order() && frees_or_asks(cluster, change)
+                    })
                 })
-            });
-            Arc::clone(kept)
-        };
-        self.kept(of, unread).await
+            },
+            unread,
+        )
+        .await
     }
 
     /// The same of pods that have ended and are still there.
     pub(super) async fn kept_ended(&self, unread: &mut Vec<String>) -> Result<Option<Vec<Arc<Pod>>>, Error> {
-        let of = |watched: &Watched| {
-            let kept = watched.ended.get_or_init(|| {
-                let trim = |cluster: &Cluster, pod: &mut Pod| {
-                    pod::trim(pod, cluster.settings.tenant_label.as_deref());
-                };
-                self.follow(watched, "pods", ENDED, trim, |_, _| false)
-            });
-            Arc::clone(kept)
-        };
-        self.kept(of, unread).await
+        self.kept(
+            |watched| {
+                watched
+                    .ended
+                    .get_or_init(|| self.follow(watched, "pods", ENDED, trimmed, |_, _| false))
+            },
+            unread,
+        )
+        .await
     }
 
     /// The same of all Jobs.
     pub(super) async fn kept_jobs(&self, unread: &mut Vec<String>) -> Result<Option<Vec<Arc<Job>>>, Error> {
-        let of = |watched: &Watched| {
-            let kept = watched.jobs.get_or_init(|| {
-                let trim = |cluster: &Cluster, job: &mut Job| {
-                    trim::job(job, cluster.settings.tenant_label.as_deref())
-                };
-                self.follow(watched, "jobs", "", trim, |_, change| {
-                    change.old.is_none() && change.new.as_ref().is_some_and(|job| trim::is_held(job))
+        self.kept(
+            |watched| {
+                watched.jobs.get_or_init(|| {
+                    self.follow(
+                        watched,
+                        "jobs",
+                        "",
+                        |cluster, job| trim::job(job, cluster.settings.tenant_label.as_deref()),
+                        |_, change| {
+                            change.old.is_none() && change.new.as_ref().is_some_and(|job| trim::is_held(job))
+                        },
+                    )
                 })
-            });
-            Arc::clone(kept)
-        };
-        self.kept(of, unread).await
+            },
+            unread,
+        )
+        .await
     }
 
     /// The same of all claims.
@@ -101,14 +106,21 @@ impl Cluster {
         &self,
         unread: &mut Vec<String>,
     ) -> Result<Option<Vec<Arc<PersistentVolumeClaim>>>, Error> {
-        let of = |watched: &Watched| {
-            let kept = watched.claims.get_or_init(|| {
-                let trim = |_: &Cluster, claim: &mut PersistentVolumeClaim| trim::bare(&mut claim.metadata);
-                self.follow(watched, "persistentvolumeclaims", "", trim, |_, _| false)
-            });
-            Arc::clone(kept)
-        };
-        self.kept(of, unread).await
+        self.kept(
+            |watched| {
+                watched.claims.get_or_init(|| {
+                    self.follow(
+                        watched,
+                        "persistentvolumeclaims",
+                        "",
+                        |_, claim| trim::bare(&mut claim.metadata),
+                        |_, _| false,
+                    )
+                })
+            },
+            unread,
+        )
+        .await
     }
 
     /// The same of all volumes.
@@ -116,19 +128,26 @@ impl Cluster {
         &self,
         unread: &mut Vec<String>,
     ) -> Result<Option<Vec<Arc<PersistentVolume>>>, Error> {
-        let of = |watched: &Watched| {
-            let kept = watched.volumes.get_or_init(|| {
-                let trim = |_: &Cluster, volume: &mut PersistentVolume| trim::bare(&mut volume.metadata);
-                self.follow(watched, "persistentvolumes", "", trim, |_, _| false)
-            });
-            Arc::clone(kept)
-        };
-        self.kept(of, unread).await
+        self.kept(
+            |watched| {
+                watched.volumes.get_or_init(|| {
+                    self.follow(
+                        watched,
+                        "persistentvolumes",
+                        "",
+                        |_, volume| trim::bare(&mut volume.metadata),
+                        |_, _| false,
+                    )
+                })
+            },
+            unread,
+        )
+        .await
     }
 
-    pub(super) async fn kept<K: Clone + PartialEq + Resource>(
-        &self,
-        of: impl FnOnce(&Watched) -> Arc<Kept<K>>,
+    pub(super) async fn kept<'a, K: Clone + PartialEq + Resource + 'static>(
+        &'a self,
+        of: impl FnOnce(&'a Watched) -> &'a Arc<Kept<K>>,
         unread: &mut Vec<String>,
     ) -> Result<Option<Vec<Arc<K>>>, Error> {
         let Some(watched) = self.watched.get() else {
@@ -225,6 +244,10 @@ impl Cluster {
         watched.spawn(follow.run());
         kept
     }
+}
+
+fn trimmed(cluster: &Cluster, pod: &mut Pod) {
+    pod::trim(pod, cluster.settings.tenant_label.as_deref());
 }
 
 /// Whether a node is another one for a decision.

@@ -51,17 +51,23 @@ fn is_label(word: &str) -> bool {
 impl KubernetesConfig {
     fn check(&self) -> Result<(), Error> {
         check("image", &self.image)?;
-        if self.image.contains(' ') {
-            let hint = "As registry.example/pleach:0.1.0.";
-            return Err(Error::config("image", &self.image, "the name of an image", hint));
-        }
+        Error::refuse_if(
+            self.image.contains(' '),
+            "image",
+            &self.image,
+            "the name of an image",
+            "As registry.example/pleach:0.1.0.",
+        )?;
         match &self.volume {
             Volume::HostPath(path) => {
                 check("host-path", path)?;
-                if !path.starts_with('/') || path.split('/').any(|part| part == "..") {
-                    let allowed = "a path from / on, without `..`";
-                    return Err(Error::config("host-path", path, allowed, "As /data/sweep."));
-                }
+                Error::refuse_if(
+                    !path.starts_with('/') || path.split('/').any(|part| part == ".."),
+                    "host-path",
+                    path,
+                    "a path from / on, without `..`",
+                    "As /data/sweep.",
+                )?;
             }
             // Names of claims may have dots between labels.
             Volume::Claim(name) if name.len() > 253 || !name.split('.').all(is_label) => {
@@ -79,10 +85,13 @@ impl KubernetesConfig {
             let digits = memory.trim_end_matches(|c: char| c.is_ascii_alphabetic());
             let unit = &memory[digits.len()..];
             let is_unit = ["", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti"].contains(&unit);
-            if !is_unit || !digits.parse::<u64>().is_ok_and(|number| number > 0) {
-                let allowed = "a number with Ki, Mi, Gi, Ti, k, M, G, T or nothing behind it";
-                return Err(Error::config("memory", memory, allowed, "As 2Gi."));
-            }
+            Error::refuse_if(
+                !is_unit || !digits.parse::<u64>().is_ok_and(|number| number > 0),
+                "memory",
+                memory,
+                "a number with Ki, Mi, Gi, Ti, k, M, G, T or nothing behind it",
+                "As 2Gi.",
+            )?;
         }
         Ok(())
     }

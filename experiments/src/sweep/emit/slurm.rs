@@ -26,15 +26,21 @@ pub struct SlurmConfig {
 
 impl SlurmConfig {
     fn check(&self) -> Result<(), Error> {
-        if self.indexes.is_empty() {
-            let hint = "Every unit has a result: `pleach sweep gather` merges them.";
-            return Err(Error::config("units to run", "none", "at least one", hint));
-        }
+        Error::refuse_if(
+            self.indexes.is_empty(),
+            "units to run",
+            "none",
+            "at least one",
+            "Every unit has a result: `pleach sweep gather` merges them.",
+        )?;
         check("logs", &self.logs)?;
-        if self.logs.contains('\\') {
-            let hint = "Slurm takes a backslash in the name of a log for its own sign: give another --logs.";
-            return Err(Error::config("logs", &self.logs, "no backslash", hint));
-        }
+        Error::refuse_if(
+            self.logs.contains('\\'),
+            "logs",
+            &self.logs,
+            "no backslash",
+            "Slurm takes a backslash in the name of a log for its own sign: give another --logs.",
+        )?;
         for option in &self.options {
             check("option", option)?;
             let name = option.split('=').next().unwrap_or_default();
@@ -46,11 +52,13 @@ impl SlurmConfig {
                 "--wrap",
                 "--dependency",
             ];
-            if !name.starts_with("--") || name.len() < 3 || ours.contains(&name) {
-                let allowed = "one option of sbatch in its long form, as --account=ml, that the script does not set itself";
-                let hint = "Repeat the flag for each option.";
-                return Err(Error::config("option", option, allowed, hint));
-            }
+            Error::refuse_if(
+                !name.starts_with("--") || name.len() < 3 || ours.contains(&name),
+                "option",
+                option,
+                "one option of sbatch in its long form, as --account=ml, that the script does not set itself",
+                "Repeat the flag for each option.",
+            )?;
         }
         Ok(())
     }

@@ -4,10 +4,13 @@ use crate::error::Error;
 
 /// Refuses what no form can hold: nothing at all, and characters that end a line or cannot be seen.
 pub(super) fn check(flag: &str, word: &str) -> Result<(), Error> {
-    if word.is_empty() || word.chars().any(char::is_control) {
-        let hint = "Give it a name without line breaks, tabs and other control characters.";
-        return Err(Error::config(flag, format!("{word:?}"), "text in one line", hint));
-    }
+    Error::refuse_if(
+        word.is_empty() || word.chars().any(char::is_control),
+        flag,
+        format_args!("{word:?}"),
+        "text in one line",
+        "Give it a name without line breaks, tabs and other control characters.",
+    )?;
     Ok(())
 }
 

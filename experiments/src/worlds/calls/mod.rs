@@ -171,15 +171,13 @@ impl World for CallsWorld {
     }
 
     fn draw(&self, draw: Draw<'_>) -> Result<Vec<CallList>, Error> {
-        if self.given.is_some() && draw.verb != Verb::Compare {
-            let hint = "Leave it out: trees and networks learn on drawn lists.";
-            return Err(Error::config(
-                "requests",
-                "a recorded list",
-                "none with a search",
-                hint,
-            ));
-        }
+        Error::refuse_if(
+            self.given.is_some() && draw.verb != Verb::Compare,
+            "requests",
+            "a recorded list",
+            "none with a search",
+            "Leave it out: trees and networks learn on drawn lists.",
+        )?;
         let root = Seed(draw.seed).child("functions", 0);
         let setup = Arc::new(self.setup(draw.load)?);
         let list = |part: usize| {

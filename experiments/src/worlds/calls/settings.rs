@@ -8,7 +8,6 @@ use pleach_serving::functions::{
     Arrivals, Call, Calls, Dispatcher, Late, Outcome, Platform, Sharing, Work, by_name, replay, simulate,
     surface,
 };
-use rayon::prelude::*;
 
 use crate::error::Error;
 
@@ -143,19 +142,5 @@ impl Setup {
             None => simulate(work, platform, arrivals, dispatcher, seed)?,
             Some(parts) => replay(work, platform, (&parts[part], arrivals.slo), dispatcher)?,
         })
-    }
-
-    /// Plays dispatchers by name on lists: `[policy][list]`.
-    ///
-    /// # Errors
-    /// A policy that cannot be used, a run that fails.
-    pub fn play_all(&self, policies: &[String], lists: &[Seed]) -> Result<Vec<Vec<Outcome>>, Error> {
-        let num = lists.len();
-        let runs = (0..policies.len() * num).into_par_iter().map(|run| {
-            let mut dispatcher = self.dispatcher(&policies[run / num])?;
-            self.play(dispatcher.as_mut(), lists[run % num], run % num)
-        });
-        let outcomes: Vec<Outcome> = runs.collect::<Result<_, Error>>()?;
-        Ok(outcomes.chunks(num).map(<[Outcome]>::to_vec).collect())
     }
 }

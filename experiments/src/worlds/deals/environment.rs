@@ -175,21 +175,22 @@ impl Deals {
             ));
         };
         let num_rows = self.mask.len();
-        if scores.len() != num_rows {
-            let allowed = format!("{num_rows} numbers, one for each row");
-            return Err(Error::config(
-                "action",
-                format!("{} numbers", scores.len()),
-                allowed,
-                "Pad them.",
-            ));
-        }
+        Error::refuse_if(
+            scores.len() != num_rows,
+            "action",
+            format_args!("{} numbers", scores.len()),
+            format_args!("{num_rows} numbers, one for each row"),
+            "Pad them.",
+        )?;
         let mut own = vec![f64::NEG_INFINITY; self.opened.asks.len()];
         for (score, place) in scores.iter().zip(&self.shown) {
-            if score.is_nan() {
-                let hint = "Minus infinity is a job that gets no GPUs.";
-                return Err(Error::config("action", score, "numbers", hint));
-            }
+            Error::refuse_if(
+                score.is_nan(),
+                "action",
+                score,
+                "numbers",
+                "Minus infinity is a job that gets no GPUs.",
+            )?;
             own[*place] = *score;
         }
         let then_s = play.cluster_mut().now().as_secs_f64();

@@ -85,14 +85,13 @@ impl JobsWorld {
         for policy in &policies {
             policy.check(sim.capabilities)?;
         }
-        if !(1..=10_000).contains(&config.seeds) {
-            return Err(Error::config(
-                "seeds",
-                config.seeds,
-                "1 to 10000",
-                "Ten is usual.",
-            ));
-        }
+        Error::refuse_if(
+            !(1..=10_000).contains(&config.seeds),
+            "seeds",
+            config.seeds,
+            "1 to 10000",
+            "Ten is usual.",
+        )?;
         metric_of(METRICS, Some(&config.metric))?;
         Ok(JobsWorld {
             policies,

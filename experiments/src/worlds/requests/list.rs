@@ -32,10 +32,13 @@ pub(super) fn lines_of(read: &file::Read) -> Vec<String> {
 pub(super) fn cut(whole: &Requests, (from, to): (f64, f64), num: usize) -> Result<Vec<Requests>, Error> {
     let at = |share: f64| (share * whole.rows().len() as f64).round() as usize;
     let (first, num_rows) = (at(from), at(to) - at(from));
-    if num > num_rows {
-        let allowed = format!("at most the list's {num_rows} requests");
-        return Err(Error::config("lists", num, allowed, "Try fewer."));
-    }
+    Error::refuse_if(
+        num > num_rows,
+        "lists",
+        num,
+        format_args!("at most the list's {num_rows} requests"),
+        "Try fewer.",
+    )?;
     let place = |part: usize| first + part * num_rows / num;
     let parts = (0..num).map(|part| whole.part(place(part)..place(part + 1)));
     Ok(parts.collect::<Result<_, _>>()?)

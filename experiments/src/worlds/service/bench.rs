@@ -94,9 +94,13 @@ impl MixedBench {
             ("gang", config.gang, num_gpus),
             ("replica_gpus", config.replica_gpus.into(), config.gpus_per_node),
         ] {
-            if config.jobs.is_none() && value > most {
-                return Err(Error::config(key, value, format!("1 to {most}"), HINT));
-            }
+            Error::refuse_if(
+                config.jobs.is_none() && value > most,
+                key,
+                value,
+                format_args!("1 to {most}"),
+                HINT,
+            )?;
         }
         heuristics::by_name(&config.policy)?;
         by_name(&config.router, 0)?;

@@ -108,14 +108,13 @@ impl Scaling {
 
     /// The same on a bench that others share.
     pub(super) fn on(bench: Arc<MixedBench>, price_gpu_s: f64) -> Result<Scaling, Error> {
-        if !(0.0..=1e6).contains(&price_gpu_s) {
-            return Err(Error::config(
-                "price_gpu_s",
-                price_gpu_s,
-                "0 to 1000000",
-                "Try 18.",
-            ));
-        }
+        Error::refuse_if(
+            !(0.0..=1e6).contains(&price_gpu_s),
+            "price_gpu_s",
+            price_gpu_s,
+            "0 to 1000000",
+            "Try 18.",
+        )?;
         let num_choices = Changes::NUM_MAX;
         Ok(Scaling {
             bench,
@@ -177,10 +176,13 @@ impl Scaling {
         let (Some(episode), Some(before)) = (&self.episode, &self.question) else {
             return Err(Error::config("step", choice, "a step of an episode", "Reset it."));
         };
-        if !self.mask.get(choice).is_some_and(|may| *may) {
-            let allowed = "a row that the mask allows";
-            return Err(Error::config("action", choice, allowed, "Read the mask."));
-        }
+        Error::refuse_if(
+            !self.mask.get(choice).is_some_and(|may| *may),
+            "action",
+            choice,
+            "a row that the mask allows",
+            "Read the mask.",
+        )?;
         let (then_s, missed_then) = (before.now_s, before.missed);
         let loss_gpu_s = before.losses_gpu_s.get(choice).copied().unwrap_or(0.0);
         // Where the day has failed, the next question says why.

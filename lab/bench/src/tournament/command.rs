@@ -3,6 +3,7 @@
 use pleach_experiments::WorkloadSource;
 use pleach_experiments::command::{Context, Runs};
 use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::condition::Condition;
 use pleach_experiments::evaluate::idle::idle;
 use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::evaluate::run::{Grants, Runner};
@@ -49,7 +50,7 @@ impl Runs for TournamentArgs {
                     .watched(&label, &bars)
                     .run_timed(&instances, &field, context.stopwatch)?;
                 let standings = standings(&matches)?;
-                let heading = format!("{name}, {}: {}", condition.word(), condition.describe());
+                let heading = format!("{name}, {}: {}", condition.word(), describe(*condition));
                 if !self.report.quiet() {
                     context.say(&format!("{heading}\n{}", table(&standings).to_terminal()))?;
                 }
@@ -68,5 +69,21 @@ impl Runs for TournamentArgs {
             }
         }
         Ok(())
+    }
+}
+
+/// A condition in words.
+fn describe(condition: Condition) -> &'static str {
+    match condition {
+        Condition::Ideal => "run times known, starting and stopping free",
+        Condition::Realistic => {
+            "run times guessed from the jobs that have ended; starts, memory, checkpoints and sharing as published for their \
+             models; failures of a production site"
+        }
+        Condition::Realistic10s => "as realistic, but each start costs 10 s",
+        Condition::Realistic60s => "as realistic, but each start costs 60 s",
+        Condition::Realistic250s => "as realistic, but each start costs 250 s",
+        Condition::Overheads => "run times known; everything else as realistic",
+        Condition::Estimates => "run times guessed from the jobs that have ended, starting and stopping free",
     }
 }

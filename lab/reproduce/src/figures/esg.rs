@@ -2,8 +2,10 @@
 
 use pleach_env::Seed;
 use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::run::in_parallel;
 use pleach_experiments::evaluate::stats::mean;
 use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::progress::Watcher;
 use pleach_experiments::worlds::calls::CallsSettings;
 use pleach_serving::functions::Outcome;
 
@@ -55,8 +57,16 @@ fn play(
         num_requests,
         ..CallsSettings::default()
     };
-    let policies: Vec<String> = policies.iter().map(|name| (*name).to_string()).collect();
-    config.setup(load)?.play_all(&policies, seeds)
+    let setup = config.setup(load)?;
+    let lists = 0..seeds.len();
+    let of_all = policies
+        .iter()
+        .flat_map(|name| lists.clone().map(move |list| (*name, list)));
+    let runs: Vec<(&str, usize)> = of_all.collect();
+    let outcomes = in_parallel("esg", &Watcher::silent(), &runs, |(name, list)| {
+        setup.play(setup.dispatcher(name)?.as_mut(), seeds[*list], *list)
+    })?;
+    Ok(outcomes.chunks(seeds.len()).map(<[Outcome]>::to_vec).collect())
 }
 
 fn hit_pct(outcomes: &[Outcome]) -> Vec<f64> {

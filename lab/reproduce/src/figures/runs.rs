@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use pleach_env::workload::Workload;
-use pleach_env::{SimConfig, SimResult};
+use pleach_env::{SimConfig, SimResult, simulate_planner};
 use serde_json::Value;
 
 use pleach_experiments::door::{DOOR, PolicySpec};
 use pleach_experiments::error::Error;
-use pleach_experiments::evaluate::run::{in_parallel, simulate_as_asked};
+use pleach_experiments::evaluate::run::in_parallel;
 use pleach_experiments::progress::Watcher;
 
 /// One simulation.
@@ -49,7 +49,13 @@ impl Run {
         } else {
             PolicySpec::heuristic(self.policy)?
         };
-        simulate_as_asked(&self.workload, &policy, &self.sim)
+        let mut sim = self.sim.clone();
+        sim.capabilities = sim.capabilities.with_actions(policy.asks()?);
+        Ok(simulate_planner(
+            &self.workload,
+            &sim,
+            policy.make_planner()?.as_mut(),
+        )?)
     }
 }
 

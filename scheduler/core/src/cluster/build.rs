@@ -37,14 +37,13 @@ impl Cluster {
     ) -> Result<Cluster, Problem> {
         spec.validate()?;
         capabilities.validate()?;
-        if classes.is_empty() {
-            return Err(Problem::new(
-                "classes",
-                "none",
-                "at least one model class",
-                "a cluster of equal jobs needs one class with speed 1 on every type",
-            ));
-        }
+        Problem::refuse_if(
+            classes.is_empty(),
+            "classes",
+            "none",
+            "at least one model class",
+            "a cluster of equal jobs needs one class with speed 1 on every type",
+        )?;
         for class in classes {
             spec.validate_class(class)?;
         }

@@ -7,6 +7,7 @@ use crate::cluster_spec::ModelClass;
 use crate::physics::overheads::{Moved, Overheads, sia_kind};
 use crate::physics::storage::Storage;
 use crate::problem::Problem;
+use crate::settings::{Above, check};
 
 /// Bytes of a GiB.
 pub(super) const GIB: f64 = 1_073_741_824.0;
@@ -139,44 +140,15 @@ impl Capabilities {
     /// # Errors
     /// The first cost out of its range.
     pub fn validate(&self) -> Result<(), Problem> {
-        let interval_s = self.checkpoint_interval_s.unwrap_or(1.0);
-        let checks = [
-            (
-                "start_cost_s",
-                self.start_cost_s,
-                (0.0..=1e6).contains(&self.start_cost_s),
-            ),
-            (
-                "restart_cost_s",
-                self.restart_cost_s,
-                (0.0..=1e6).contains(&self.restart_cost_s),
-            ),
-            (
-                "mig_create_s",
-                self.mig_create_s,
-                (0.0..=1e6).contains(&self.mig_create_s),
-            ),
-            (
-                "checkpoint_interval_s",
-                interval_s,
-                interval_s > 0.0 && interval_s <= 1e10,
-            ),
-            (
-                "stop_grace_s",
-                self.stop_grace_s.unwrap_or(0.0),
-                (0.0..=86_400.0).contains(&self.stop_grace_s.unwrap_or(0.0)),
-            ),
-        ];
-        for (key, value, ok) in checks {
-            if !ok {
-                return Err(Problem::new(
-                    format!("capabilities.{key}"),
-                    value,
-                    "0 to 1e6 s; an interval above 0 and at most 1e10 s, a grace of at most 86,400 s",
-                    "leave it out for the default",
-                ));
-            }
-        }
+        let hint = ("leave it out for the default", "");
+        let cost = |key, cost_s: f64| check(&cost_s, &(0.0..=1e6), ("capabilities", key), hint);
+        cost("start_cost_s", self.start_cost_s)?;
+        cost("restart_cost_s", self.restart_cost_s)?;
+        cost("mig_create_s", self.mig_create_s)?;
+        let key = ("capabilities", "checkpoint_interval_s");
+        check(&self.checkpoint_interval_s, &Above(0.0, 1e10), key, hint)?;
+        let key = ("capabilities", "stop_grace_s");
+        check(&self.stop_grace_s, &(0.0..=86_400.0), key, hint)?;
         match &self.overheads {
             Some(overheads) => overheads.validate(),
             None => Ok(()),

@@ -10,56 +10,59 @@ use crate::physics::pace::Pace;
 use crate::physics::sensitivity::Sensitivity;
 use crate::physics::sizes::Sizes;
 use crate::problem::Problem;
+use crate::settings;
+use crate::settings::{Above, Own, OwnOrNone, Settings as _};
 
-/// Jobs that run at the same relative speeds on the hardware (a model family).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ModelClass {
-    /// Name, for example `ResNet-50`.
-    pub name: String,
-    /// Speed on each GPU type, 1 = the reference type; 0 = cannot run there, else 1e-6 to 1e6. `[num_gpu_types]`
-    pub speed: Vec<f64>,
-    /// What a loose placement costs; nothing where a file does not say.
-    #[serde(default = "no_cost")]
-    pub locality: LocalityFactors,
-    /// What a step computes and sends; with it, and where the cluster has a fabric, the links decide the cost of a loose
-    /// placement instead of [`ModelClass::locality`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step: Option<StepCost>,
-    /// How its jobs run on other numbers of GPUs than they ask for; none: they do not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub elastic: Option<ElasticJob>,
-    /// Weights and optimiser state, GiB; what a checkpoint writes and a restart reads.
-    #[serde(default, skip_serializing_if = "super::is_zero")]
-    pub state_gib: f64,
-    /// Memory that a job needs on each of its GPUs, GiB, framework included, where it does not say so itself; 0 = not known.
-    #[serde(default, skip_serializing_if = "super::is_zero")]
-    pub gpu_memory_gib: f64,
-    /// Host memory that a job needs for each of its GPUs, GiB; 0 = not known. It reserves none: two jobs share a GPU of a cluster that
-    /// guards its sharing only where both fit into the GPU's part of the node's memory.
-    #[serde(default, skip_serializing_if = "super::is_zero")]
-    pub host_memory_gib: f64,
-    /// Work between two checkpoints of its jobs, in seconds of the reference run; none: the cluster's, or they write none. Counts
-    /// where the cluster's `class_checkpoints` is on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checkpoint_interval_s: Option<f64>,
-    /// From imports that are done to the first step at full speed, s: data pipeline, compilation; 0 to 86,400. Part of a start by
-    /// class ([`crate::physics::overheads::Overheads::ByClass`]).
-    #[serde(default, skip_serializing_if = "super::is_zero")]
-    pub warm_up_s: f64,
-    /// Time that a restart costs, s, where it is not the cluster's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub restart_cost_s: Option<f64>,
-    /// How busy a job keeps a GPU that it has alone; decides how it fares beside others.
-    #[serde(default, skip_serializing_if = "Load::is_default")]
-    pub load: Load,
-    /// What CPU, memory and storage do to its speed, where the nodes' are modelled; none: nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sensitivity: Option<Sensitivity>,
-    /// How its jobs run when they are fused into one program: jobs of one GPU, of this class, on the same GPU of a cluster
-    /// that shares. None: they cannot be fused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fusion: Option<Fusion>,
+settings! {
+    /// Jobs that run at the same relative speeds on the hardware (a model family).
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ModelClass: required {
+        /// Name, for example `ResNet-50`.
+        pub name: String;
+        /// Speed on each GPU type, 1 = the reference type; 0 = cannot run there, else 1e-6 to 1e6. `[num_gpu_types]`
+        pub speed: Vec<f64>;
+        /// What a loose placement costs; nothing where a file does not say.
+        #[serde(default = "no_cost")]
+        pub locality: LocalityFactors, in Own;
+        /// What a step computes and sends; with it, and where the cluster has a fabric, the links decide the cost of a loose
+        /// placement instead of [`ModelClass::locality`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub step: Option<StepCost>, in OwnOrNone;
+        /// How its jobs run on other numbers of GPUs than they ask for; none: they do not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub elastic: Option<ElasticJob>;
+        /// Weights and optimiser state, GiB; what a checkpoint writes and a restart reads.
+        #[serde(default, skip_serializing_if = "super::is_zero")]
+        pub state_gib: f64, in 0.0..=1e6;
+        /// Memory that a job needs on each of its GPUs, GiB, framework included, where it does not say so itself; 0 = not known.
+        #[serde(default, skip_serializing_if = "super::is_zero")]
+        pub gpu_memory_gib: f64, in 0.0..=1e6;
+        /// Host memory that a job needs for each of its GPUs, GiB; 0 = not known. It reserves none: two jobs share a GPU of a cluster that
+        /// guards its sharing only where both fit into the GPU's part of the node's memory.
+        #[serde(default, skip_serializing_if = "super::is_zero")]
+        pub host_memory_gib: f64, in 0.0..=1e6;
+        /// Work between two checkpoints of its jobs, in seconds of the reference run; none: the cluster's, or they write none. Counts
+        /// where the cluster's `class_checkpoints` is on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub checkpoint_interval_s: Option<f64>, in Above(0.0, 1e10);
+        /// From imports that are done to the first step at full speed, s: data pipeline, compilation; 0 to 86,400. Part of a start by
+        /// class ([`crate::physics::overheads::Overheads::ByClass`]).
+        #[serde(default, skip_serializing_if = "super::is_zero")]
+        pub warm_up_s: f64, in 0.0..=86_400.0;
+        /// Time that a restart costs, s, where it is not the cluster's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub restart_cost_s: Option<f64>, in 0.0..=1e6;
+        /// How busy a job keeps a GPU that it has alone; decides how it fares beside others.
+        #[serde(default, skip_serializing_if = "Load::is_default")]
+        pub load: Load, in Own;
+        /// What CPU, memory and storage do to its speed, where the nodes' are modelled; none: nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub sensitivity: Option<Sensitivity>;
+        /// How its jobs run when they are fused into one program: jobs of one GPU, of this class, on the same GPU of a cluster
+        /// that shares. None: they cannot be fused.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub fusion: Option<Fusion>, in OwnOrNone;
+    }
 }
 
 /// An elastic job: any number of GPUs from one on, at its goodput there.
@@ -133,14 +136,15 @@ impl ElasticJob {
     }
 }
 
-/// How busy a job keeps a GPU that it has alone.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Load {
-    /// Part of the time in which it uses the GPU, (0, 1].
-    pub utilisation: f64,
-    /// Part of the memory bandwidth that it uses, [0, 1].
-    pub bandwidth: f64,
+settings! {
+    /// How busy a job keeps a GPU that it has alone.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Load: required {
+        /// Part of the time in which it uses the GPU, (0, 1].
+        pub utilisation: f64, in Above(0.0, 1.0);
+        /// Part of the memory bandwidth that it uses, [0, 1].
+        pub bandwidth: f64, in 0.0..=1.0;
+    }
 }
 
 impl Load {
@@ -188,14 +192,15 @@ impl Default for ModelClass {
     }
 }
 
-/// Rate multipliers of a gang that is placed less tightly than it could be; 1 = no loss.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LocalityFactors {
-    /// On more nodes than the gang needs, within one rack. 0.001 to 1
-    pub more_nodes: f64,
-    /// Across racks although one rack could hold the gang. 0.001 to 1
-    pub cross_rack: f64,
+settings! {
+    /// Rate multipliers of a gang that is placed less tightly than it could be; 1 = no loss.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct LocalityFactors: required {
+        /// On more nodes than the gang needs, within one rack. 0.001 to 1
+        pub more_nodes: f64, in 1e-3..=1.0;
+        /// Across racks although one rack could hold the gang. 0.001 to 1
+        pub cross_rack: f64, in 1e-3..=1.0;
+    }
 }
 
 impl LocalityFactors {
@@ -318,45 +323,7 @@ impl ClusterSpec {
                 "at least one speed above 0",
             );
         }
-        let restart_cost_s = class.restart_cost_s.unwrap_or(0.0);
-        if !(0.0..=1e6).contains(&restart_cost_s) {
-            return bad("restart_cost_s", restart_cost_s.to_string(), "0 to 1e6 s");
-        }
-        let Load {
-            utilisation,
-            bandwidth,
-        } = class.load;
-        if !(utilisation > 0.0 && utilisation <= 1.0) {
-            return bad(
-                "load.utilisation",
-                utilisation.to_string(),
-                "above 0 and at most 1",
-            );
-        }
-        if !(0.0..=1.0).contains(&bandwidth) {
-            return bad("load.bandwidth", bandwidth.to_string(), "0 to 1");
-        }
-        for (key, value) in [
-            ("state_gib", class.state_gib),
-            ("gpu_memory_gib", class.gpu_memory_gib),
-            ("host_memory_gib", class.host_memory_gib),
-        ] {
-            if !(0.0..=1e6).contains(&value) {
-                return bad(key, value.to_string(), "0 to 1e6 GiB");
-            }
-        }
-        if !(0.0..=86_400.0).contains(&class.warm_up_s) {
-            return bad("warm_up_s", class.warm_up_s.to_string(), "0 to 86,400 s");
-        }
-        if let Some(interval_s) = class.checkpoint_interval_s
-            && !(interval_s > 0.0 && interval_s <= 1e10)
-        {
-            let allowed = "above 0 and at most 1e10 s";
-            return bad("checkpoint_interval_s", interval_s.to_string(), allowed);
-        }
-        if let Some(step) = &class.step {
-            step.validate()?;
-        }
+        class.check_at(&format!("classes.{}", class.name), "")?;
         if let Some(elastic) = &class.elastic {
             elastic.profile.validate()?;
             if !(1..=NUM_GPUS_MAX).contains(&u64::from(elastic.gpus_max)) {
@@ -365,17 +332,6 @@ impl ClusterSpec {
         }
         if let Some(sensitivity) = &class.sensitivity {
             sensitivity.validate()?;
-        }
-        if let Some(fusion) = &class.fusion {
-            fusion.validate()?;
-        }
-        for (key, value) in [
-            ("more_nodes", class.locality.more_nodes),
-            ("cross_rack", class.locality.cross_rack),
-        ] {
-            if !(1e-3..=1.0).contains(&value) {
-                return bad(key, value.to_string(), "0.001 to 1");
-            }
         }
         if !is_name(&class.name) {
             return bad(

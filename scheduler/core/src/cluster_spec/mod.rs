@@ -14,6 +14,8 @@ pub use class::{ElasticJob, Load, LocalityFactors, ModelClass, Resources};
 pub use seen::{Seen, SiteScheduler};
 pub use tasks::Tasks;
 
+use std::collections::BTreeSet;
+
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -22,6 +24,7 @@ use crate::physics::links::Fabric;
 use crate::physics::mig::MigGpu;
 use crate::physics::storage::Storage;
 use crate::problem::Problem;
+use crate::settings::Settings as _;
 
 /// A cluster: its hardware and its tenants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -164,12 +167,13 @@ fn preset<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error
 
 fn check_site_fabric(name: &str) -> Result<(), Problem> {
     let known: Vec<&str> = Fabric::names().collect();
-    if known.contains(&name) {
-        return Ok(());
-    }
-    let hint =
-        "leave it out where the links that its GPUs usually come with will do; links of one's own are fabric";
-    Err(Problem::new("site_fabric", name, known.join(", "), hint))
+    Problem::refuse_if(
+        !known.contains(&name),
+        "site_fabric",
+        name,
+        known.join(", "),
+        "leave it out where the links that its GPUs usually come with will do; links of one's own are fabric",
+    )
 }
 
 /// A tenant and its share.
@@ -244,7 +248,7 @@ impl ClusterSpec {
         for (index, group) in self.node_groups.iter().enumerate() {
             self.check_node_group(index, group, &mut faults);
         }
-        faults.extend(self.interference.validate().err());
+        faults.extend(self.interference.check_at("interference", "").err());
         if let Some(fabric) = &self.fabric {
             faults.extend(fabric.validate().and_then(|()| self.validate_nics(fabric)).err());
         }
@@ -252,7 +256,7 @@ impl ClusterSpec {
             faults.extend(check_site_fabric(preset).err());
         }
         if let Some(storage) = &self.storage {
-            faults.extend(storage.validate().err());
+            faults.extend(storage.check_at("storage", "").err());
         }
         faults.extend(self.seen.faults());
         let capacity = self.num_gpus();
@@ -300,25 +304,9 @@ impl ClusterSpec {
                     "give the memory in GiB",
                 ));
             }
-            if !is_name(&gpu.name) {
-                let (key, value) = (format!("gpu_types[{index}].name"), format!("{:?}", gpu.name));
-                faults.push(Problem::new(
-                    key,
-                    value,
-                    "1 to 256 printable characters",
-                    "for example V100",
-                ));
-            }
-            if self.gpu_types[..index].iter().any(|other| other.name == gpu.name) {
-                let key = format!("gpu_types[{index}].name");
-                faults.push(Problem::new(
-                    key,
-                    gpu.name.clone(),
-                    "a name not used before",
-                    "rename one of the two",
-                ));
-            }
         }
+        let names = self.gpu_types.iter().take(64).map(|gpu| gpu.name.as_str());
+        check_names("gpu_types", names, "for example V100", faults);
     }
 
     fn check_node_group(&self, index: usize, group: &NodeGroup, faults: &mut Vec<Problem>) {
@@ -390,29 +378,12 @@ impl ClusterSpec {
                 "name one tenant that owns the cluster",
             ));
         }
-        for (index, tenant) in self.tenants.iter().take(10_000).enumerate() {
-            if !is_name(&tenant.name) {
-                let (key, value) = (format!("tenants[{index}].name"), format!("{:?}", tenant.name));
-                faults.push(Problem::new(
-                    key,
-                    value,
-                    "1 to 256 printable characters",
-                    "name whom the quota is for",
-                ));
-            }
-            if self.tenants[..index]
-                .iter()
-                .any(|other| other.name == tenant.name)
-            {
-                let key = format!("tenants[{index}].name");
-                faults.push(Problem::new(
-                    key,
-                    tenant.name.clone(),
-                    "a name not used before",
-                    "rename one of the two",
-                ));
-            }
-        }
+        let names = self
+            .tenants
+            .iter()
+            .take(10_000)
+            .map(|tenant| tenant.name.as_str());
+        check_names("tenants", names, "name whom the quota is for", faults);
         let quotas: u64 = self
             .tenants
             .iter()
@@ -430,7 +401,26 @@ impl ClusterSpec {
     }
 }
 
-/// The error for a key of a cluster.
+/// Refuses names that cannot stand in files, and each that stood before.
+fn check_names<'a>(list: &str, names: impl Iterator<Item = &'a str>, hint: &str, faults: &mut Vec<Problem>) {
+    let mut known = BTreeSet::new();
+    for (index, name) in names.enumerate() {
+        let key = format!("{list}[{index}].name");
+        if !is_name(name) {
+            let shown = format!("{name:?}");
+            faults.push(Problem::new(&key, shown, "1 to 256 printable characters", hint));
+        }
+        if !known.insert(name) {
+            faults.push(Problem::new(
+                key,
+                name,
+                "a name not used before",
+                "rename one of the two",
+            ));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -84,10 +84,13 @@ impl Tasks {
             ("tasks_per_node_max", self.tasks_per_node_max, 0, "0 to 64"),
         ];
         for (key, value, least, allowed) in keys {
-            if !(least..=64).contains(&value) {
-                let hint = "a task lies on one node, which has at most 64 GPUs";
-                return Err(Problem::new(format!("{prefix}.{key}"), value, allowed, hint));
-            }
+            Problem::refuse_if(
+                !(least..=64).contains(&value),
+                format_args!("{prefix}.{key}"),
+                value,
+                allowed,
+                "a task lies on one node, which has at most 64 GPUs",
+            )?;
         }
         Ok(())
     }
@@ -98,15 +101,13 @@ impl Tasks {
     /// The number of GPUs, named `PREFIX.num_gpus`.
     pub fn validate_gang(self, prefix: impl std::fmt::Display, num_gpus: u32) -> Result<(), Problem> {
         let each = u32::from(self.gpus_per_task).max(1);
-        if num_gpus.is_multiple_of(each) {
-            return Ok(());
-        }
-        Err(Problem::new(
-            format!("{prefix}.num_gpus"),
+        Problem::refuse_if(
+            !num_gpus.is_multiple_of(each),
+            format_args!("{prefix}.num_gpus"),
             num_gpus,
-            format!("a multiple of gpus_per_task, {each}"),
+            format_args!("a multiple of gpus_per_task, {each}"),
             "a gang is made of whole tasks",
-        ))
+        )
     }
 }
 

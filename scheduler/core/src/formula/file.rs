@@ -152,15 +152,13 @@ impl ScoreFormula {
                 SEAL_ANEW,
             ));
         }
-        if seal != formula.seal() {
-            let allowed = "what this formula's certificates and golden rows are";
-            return Err(Problem::new(
-                "seal",
-                "certificates or golden_sha256",
-                allowed,
-                SEAL_ANEW,
-            ));
-        }
+        Problem::refuse_if(
+            seal != formula.seal(),
+            "seal",
+            "certificates or golden_sha256",
+            "what this formula's certificates and golden rows are",
+            SEAL_ANEW,
+        )?;
         Ok(formula.sealed())
     }
 

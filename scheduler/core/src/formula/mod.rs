@@ -118,11 +118,13 @@ impl ScoreFormula {
         needs::check(&needs).map_err(refused)?;
         let symbols = expression.num_symbols();
         let depth = stack_of(&expression);
-        if symbols > MAX_SYMBOLS || depth > STACK {
-            let found = format!("{symbols} symbols, {depth} values at once");
-            let allowed = format!("at most {MAX_SYMBOLS} symbols and {STACK} values at once");
-            return Err(Problem::new("score", found, allowed, "Shorten it."));
-        }
+        Problem::refuse_if(
+            symbols > MAX_SYMBOLS || depth > STACK,
+            "score",
+            format_args!("{symbols} symbols, {depth} values at once"),
+            format_args!("at most {MAX_SYMBOLS} symbols and {STACK} values at once"),
+            "Shorten it.",
+        )?;
         let allowed = match expression.kind(schema) {
             Ok(Kind::Number(_)) => None,
             Ok(Kind::Truth) => Some("a number, and this is a truth".to_owned()),

@@ -272,8 +272,8 @@ impl Elastic {
     }
 
     /// Goodput on this placement over goodput on one GPU; 0 where it cannot run there.
-    #[must_use]
-    pub fn speedup(&self, num_gpus: u32, num_nodes: u32, noise: f64) -> f64 {
+    #[cfg(test)]
+    fn speedup(&self, num_gpus: u32, num_nodes: u32, noise: f64) -> f64 {
         let one = self.best(1, 1, noise).map(|choice| choice.goodput);
         let here = self.best(num_gpus, num_nodes, noise).map(|choice| choice.goodput);
         match (here, one) {

@@ -8,9 +8,7 @@
 //! in one kernel stream.
 
 use crate::settings;
-use crate::settings::{Above, Settings as _};
-
-use crate::problem::Problem;
+use crate::settings::Above;
 
 settings! {
     /// How the copies of a job are brought together.
@@ -56,17 +54,6 @@ impl Copies {
             given += *step;
         }
         given
-    }
-
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// The first value out of range.
-    pub fn validate(&self) -> Result<(), Problem> {
-        self.check_at(
-            "copies",
-            "Hadar's rounds are 360 s; weights are 4 bytes a parameter",
-        )
     }
 }
 
@@ -118,8 +105,8 @@ impl Fusion {
     }
 
     /// Memory of `num_jobs` fused jobs, GiB: one framework and all the jobs.
-    #[must_use]
-    pub fn memory_gib(&self, num_jobs: u32) -> f64 {
+    #[cfg(test)]
+    fn memory_gib(&self, num_jobs: u32) -> f64 {
         if num_jobs == 0 {
             0.0
         } else {
@@ -128,25 +115,18 @@ impl Fusion {
     }
 
     /// Jobs that fit into this memory together.
-    #[must_use]
-    pub fn max_jobs(&self, device_memory_gib: f64) -> u32 {
+    #[cfg(test)]
+    fn max_jobs(&self, device_memory_gib: f64) -> u32 {
         let room = (device_memory_gib - self.framework_gib) / self.job_gib;
         // Saturates: a negative room is 0.
         (room + 1e-9).floor() as u32
-    }
-
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// The first value out of range.
-    pub fn validate(&self) -> Result<(), Problem> {
-        self.check_at("fusion", "best_sum 1 = fusing gains nothing")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Settings as _;
     use proptest::prelude::*;
 
     #[test]
@@ -157,7 +137,7 @@ mod tests {
             weight_bytes: 4.5e8,
             gb_per_s: 1.0,
         };
-        copies.validate().unwrap();
+        copies.check_at("copies", "").unwrap();
         assert!((copies.consolidation_s(3) - 1.8).abs() < 1e-12);
         assert!((copies.rate(&[1.0, 0.5, 0.25]) - 1.75 * 0.995).abs() < 1e-12);
         assert_eq!(copies.rate(&[0.5]), 0.5);
@@ -182,7 +162,7 @@ mod tests {
     #[test]
     fn fusing_is_concave_and_tends_to_the_published_gain() {
         let fusion = Fusion::HFTA_BEST;
-        fusion.validate().unwrap();
+        fusion.check_at("fusion", "").unwrap();
         assert!((fusion.sum_rate(1) - 1.0).abs() < 1e-12);
         // Two jobs: 2 x 15.1 / 16.1 = 1.876.
         assert!((fusion.sum_rate(2) - 30.2 / 16.1).abs() < 1e-12);
@@ -201,7 +181,7 @@ mod tests {
         };
         assert!(
             fusion
-                .validate()
+                .check_at("fusion", "")
                 .unwrap_err()
                 .to_string()
                 .contains("fusion.best_sum")
@@ -213,7 +193,7 @@ mod tests {
         };
         assert!(
             copies
-                .validate()
+                .check_at("copies", "")
                 .unwrap_err()
                 .to_string()
                 .contains("copies.round_s")

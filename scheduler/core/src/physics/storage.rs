@@ -17,10 +17,7 @@
 //! constants are ours, fitted to these by hand.
 
 use crate::settings;
-use crate::settings::Settings as _;
 use serde::{Deserialize, Serialize};
-
-use crate::problem::Problem;
 
 /// How checkpoints are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,19 +90,12 @@ impl Storage {
             Saver::Naive => self.save_s(state_gb, num_gpus, num_writing),
         }
     }
-
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// The first bandwidth out of its range.
-    pub fn validate(&self) -> Result<(), Problem> {
-        self.check_at("storage", "a slow NFS has 5, a good shared store 50")
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Settings as _;
 
     #[test]
     fn loads_and_saves_are_within_a_factor_of_two_of_what_tuned_sites_published() {
@@ -181,7 +171,7 @@ mod tests {
             (r#"{"write_gb_s": -1.0}"#, "storage.write_gb_s"),
         ] {
             let store: Storage = serde_json::from_str(text).unwrap();
-            let error = store.validate().unwrap_err().to_string();
+            let error = store.check_at("storage", "").unwrap_err().to_string();
             assert!(
                 error.contains(key) && error.contains("0.001 to 1000000"),
                 "{error}"

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pleach_scheduler::Problem;
+use pleach_scheduler::{Problem, settings};
 use serde::{Deserialize, Serialize};
 
 use crate::settings::check;
@@ -17,29 +17,19 @@ pub enum Strategy {
     MostAllocated,
 }
 
-/// `scoringStrategy` of the plugin `NodeResourcesFit`: by default CPU and memory alone, each 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Scoring {
-    /// Which nodes are better.
-    #[serde(rename = "type")]
-    pub strategy: Strategy,
-    /// Weight of GPUs. 0 to 100
-    pub gpu: u32,
-    /// Weight of CPU. 0 to 100
-    pub cpu: u32,
-    /// Weight of memory. 0 to 100
-    pub memory: u32,
-}
-
-impl Default for Scoring {
-    fn default() -> Scoring {
-        Scoring {
-            strategy: Strategy::LeastAllocated,
-            gpu: 0,
-            cpu: 1,
-            memory: 1,
-        }
+settings! {
+    /// `scoringStrategy` of the plugin `NodeResourcesFit`: by default CPU and memory alone, each 1.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Scoring {
+        /// Which nodes are better.
+        #[serde(rename = "type")]
+        pub strategy: Strategy;
+        /// Weight of GPUs. 0 to 100
+        pub gpu: u32;
+        /// Weight of CPU. 0 to 100
+        pub cpu: u32 = 1;
+        /// Weight of memory. 0 to 100
+        pub memory: u32 = 1;
     }
 }
 

@@ -2,80 +2,58 @@
 
 use std::collections::BTreeMap;
 
-use pleach_scheduler::Problem;
+use pleach_scheduler::settings::{self as ranges, OwnOrNone, Settings as _};
+use pleach_scheduler::{Problem, settings};
 use serde::{Deserialize, Serialize};
 
 use super::factors::Priority;
 use super::fair_share::Share;
 use super::schedule::Bounds;
-use crate::settings::check;
+use crate::settings::DEFAULT_HINT;
 
 /// Most partitions, limits, shares and qualities of service, *ours*.
 const ROWS_MAX: usize = 100_000;
 
-/// What a site's Slurm is set to; the defaults are those of slurm.conf(5), but for `PriorityType`, which is multifactor only
-/// where `priority` is there.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SlurmConfig {
-    /// `SchedulerType=sched/backfill`; false: `sched/builtin`.
-    pub backfill: bool,
-    /// `bf_interval`, s. 1 to 10,800
-    pub bf_interval_s: f64,
-    /// `bf_resolution`, s. 1 to 3,600
-    pub bf_resolution_s: u32,
-    /// `bf_window`, s. 60 to 43,200 min
-    pub bf_window_s: u32,
-    /// `bf_max_job_test`. 1 to 1,000,000
-    pub bf_max_job_test: u32,
-    /// `default_queue_depth`. 0 to 1,000,000
-    pub default_queue_depth: u32,
-    /// From an event to the pass of the main scheduler, s: half a second where `sched_min_interval=0` and `batch_sched_delay=0`,
-    /// up to 3 by default. 0 to 3,600. *Fitted* on one recorded list.
-    pub main_lag_s: f64,
-    /// From a requeue to the next start, s. 0 to 86,400. *Measured.*
-    pub requeue_delay_s: f64,
-    /// `priority/multifactor`; none: `priority/basic`, first come, first served.
-    pub priority: Option<Priority>,
-    /// Whether `AccountingStorageEnforce` has `limits` or `safe`.
-    pub enforce_limits: bool,
-    /// `PreemptType`, where `PreemptMode` requeues or cancels. What a requeued job keeps is the cluster's to say.
-    pub preempt: Preempt,
-    /// Partitions; none: one with all nodes. A job of another partition is in the first.
-    pub partitions: Vec<Partition>,
-    /// Priorities of qualities of service.
-    pub qos: Vec<Qos>,
-    /// The tree of accounts.
-    pub shares: Vec<Share>,
-    /// Limits of associations and qualities of service.
-    pub limits: Vec<Limit>,
-    /// `Features` of the nodes by their numbers in the cluster; of those behind the last none.
-    pub features: Vec<Vec<String>>,
-    /// `Licenses`: how many there are of each.
-    pub licences: BTreeMap<String, u64>,
-}
-
-impl Default for SlurmConfig {
-    fn default() -> SlurmConfig {
-        SlurmConfig {
-            backfill: true,
-            bf_interval_s: 30.0,
-            bf_resolution_s: 60,
-            bf_window_s: 86_400,
-            bf_max_job_test: 500,
-            default_queue_depth: 100,
-            main_lag_s: 0.5,
-            requeue_delay_s: 121.0,
-            priority: None,
-            enforce_limits: false,
-            preempt: Preempt::None,
-            partitions: Vec::new(),
-            qos: Vec::new(),
-            shares: Vec::new(),
-            limits: Vec::new(),
-            features: Vec::new(),
-            licences: BTreeMap::new(),
-        }
+settings! {
+    /// What a site's Slurm is set to; the defaults are those of slurm.conf(5), but for `PriorityType`, which is multifactor only
+    /// where `priority` is there.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SlurmConfig {
+        /// `SchedulerType=sched/backfill`; false: `sched/builtin`.
+        pub backfill: bool = true;
+        /// `bf_interval`, s. 1 to 10,800
+        pub bf_interval_s: f64 = 30.0, in 1.0..=10_800.0;
+        /// `bf_resolution`, s. 1 to 3,600
+        pub bf_resolution_s: u32 = 60, in 1..=3600;
+        /// `bf_window`, s. 60 to 43,200 min
+        pub bf_window_s: u32 = 86_400, in 60..=2_592_000;
+        /// `bf_max_job_test`. 1 to 1,000,000
+        pub bf_max_job_test: u32 = 500, in 1..=1_000_000;
+        /// `default_queue_depth`. 0 to 1,000,000
+        pub default_queue_depth: u32 = 100, in 0..=1_000_000;
+        /// From an event to the pass of the main scheduler, s: half a second where `sched_min_interval=0` and `batch_sched_delay=0`,
+        /// up to 3 by default. 0 to 3,600. *Fitted* on one recorded list.
+        pub main_lag_s: f64 = 0.5, in 0.0..=3600.0;
+        /// From a requeue to the next start, s. 0 to 86,400. *Measured.*
+        pub requeue_delay_s: f64 = 121.0, in 0.0..=86_400.0;
+        /// `priority/multifactor`; none: `priority/basic`, first come, first served.
+        pub priority: Option<Priority>, in OwnOrNone;
+        /// Whether `AccountingStorageEnforce` has `limits` or `safe`.
+        pub enforce_limits: bool;
+        /// `PreemptType`, where `PreemptMode` requeues or cancels. What a requeued job keeps is the cluster's to say.
+        pub preempt: Preempt;
+        /// Partitions; none: one with all nodes. A job of another partition is in the first.
+        pub partitions: Vec<Partition>;
+        /// Priorities of qualities of service.
+        pub qos: Vec<Qos>;
+        /// The tree of accounts.
+        pub shares: Vec<Share>;
+        /// Limits of associations and qualities of service.
+        pub limits: Vec<Limit>;
+        /// `Features` of the nodes by their numbers in the cluster; of those behind the last none.
+        pub features: Vec<Vec<String>>;
+        /// `Licenses`: how many there are of each.
+        pub licences: BTreeMap<String, u64>;
     }
 }
 
@@ -92,34 +70,22 @@ pub enum Preempt {
     Qos,
 }
 
-/// A partition.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Partition {
-    /// Its name.
-    pub name: String,
-    /// Its nodes by their numbers in the cluster; none: all.
-    pub nodes: Vec<u32>,
-    /// `PriorityTier`.
-    pub tier: u32,
-    /// `PriorityJobFactor`.
-    pub job_factor: u32,
-    /// Whether its jobs may be preempted (`PreemptMode`).
-    pub preemptable: bool,
-    /// `TRESBillingWeights`: what a core, a GPU and a GiB cost.
-    pub billing: [f64; 3],
-}
-
-impl Default for Partition {
-    fn default() -> Partition {
-        Partition {
-            name: String::new(),
-            nodes: Vec::new(),
-            tier: 1,
-            job_factor: 1,
-            preemptable: true,
-            billing: [1.0, 0.0, 0.0],
-        }
+settings! {
+    /// A partition.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Partition {
+        /// Its name.
+        pub name: String;
+        /// Its nodes by their numbers in the cluster; none: all.
+        pub nodes: Vec<u32>;
+        /// `PriorityTier`.
+        pub tier: u32 = 1;
+        /// `PriorityJobFactor`.
+        pub job_factor: u32 = 1;
+        /// Whether its jobs may be preempted (`PreemptMode`).
+        pub preemptable: bool = true;
+        /// `TRESBillingWeights`: what a core, a GPU and a GiB cost.
+        pub billing: [f64; 3] = [1.0, 0.0, 0.0];
     }
 }
 
@@ -184,35 +150,16 @@ impl SlurmConfig {
     /// # Errors
     /// The first key out of its range.
     pub fn validate(&self) -> Result<(), Problem> {
-        let of = |key: &str, value: f64, (least, most): (f64, f64)| {
-            check(
-                "slurm",
-                key,
-                value,
-                (least..=most).contains(&value),
-                &format!("{least} to {most}"),
-            )
+        self.check_at("slurm", DEFAULT_HINT)?;
+        let of = |key, value: f64, most: f64| {
+            ranges::check(&value, &(0.0..=most), ("slurm", key), (DEFAULT_HINT, ""))
         };
-        of("bf_interval_s", self.bf_interval_s, (1.0, 10_800.0))?;
-        of("bf_resolution_s", f64::from(self.bf_resolution_s), (1.0, 3600.0))?;
-        of("bf_window_s", f64::from(self.bf_window_s), (60.0, 2_592_000.0))?;
-        of("bf_max_job_test", f64::from(self.bf_max_job_test), (1.0, 1e6))?;
-        of(
-            "default_queue_depth",
-            f64::from(self.default_queue_depth),
-            (0.0, 1e6),
-        )?;
-        of("main_lag_s", self.main_lag_s, (0.0, 3600.0))?;
-        of("requeue_delay_s", self.requeue_delay_s, (0.0, 86_400.0))?;
         if let Some(priority) = &self.priority {
-            of("priority.max_age_s", priority.max_age_s, (1.0, 1e9))?;
-            of("priority.calc_period_s", priority.calc_period_s, (1.0, 86_400.0))?;
             of(
                 "priority.calc_phase_s",
                 priority.calc_phase_s,
-                (0.0, priority.calc_period_s),
+                priority.calc_period_s,
             )?;
-            of("priority.half_life_s", priority.half_life_s, (0.0, 1e9))?;
         }
         for (key, num) in [
             ("partitions", self.partitions.len()),
@@ -222,10 +169,10 @@ impl SlurmConfig {
             ("features", self.features.len()),
             ("licences", self.licences.len()),
         ] {
-            of(key, num as f64, (0.0, ROWS_MAX as f64))?;
+            of(key, num as f64, ROWS_MAX as f64)?;
         }
         let mut billed = self.partitions.iter().flat_map(|partition| partition.billing);
-        billed.try_for_each(|weight| of("partitions.billing", weight, (0.0, 1e9)))
+        billed.try_for_each(|weight| of("partitions.billing", weight, 1e9))
     }
 
     /// What bounds the two schedulers.

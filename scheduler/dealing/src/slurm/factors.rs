@@ -4,59 +4,39 @@
 //! slurm.conf(5), priority_multifactor and fair_tree of Slurm's documentation, checked against 3,700 rows of `sprio` and 462
 //! fair-share factors of `sshare` of a real Slurm 22.05.8.
 
-use serde::{Deserialize, Serialize};
+use pleach_scheduler::settings;
 
-/// `PriorityWeight*` and what the factors depend on; keys as in slurm.conf.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Priority {
-    /// `PriorityWeightAge`.
-    pub age: u32,
-    /// `PriorityWeightFairshare`.
-    pub fair_share: u32,
-    /// `PriorityWeightJobSize`.
-    pub size: u32,
-    /// `PriorityWeightPartition`.
-    pub partition: u32,
-    /// `PriorityWeightQOS`.
-    pub qos: u32,
-    /// `GRES/gpu` of `PriorityWeightTRES`.
-    pub gpu: u32,
-    /// `CPU` of the same.
-    pub cpu: u32,
-    /// `PriorityMaxAge`, s, above 0.
-    pub max_age_s: f64,
-    /// `PriorityCalcPeriod`, s: between two recomputations all priorities stand still. 1 to 86,400
-    pub calc_period_s: f64,
-    /// When the first recomputation is, s after a whole multiple of the period. A controller counts from its start. 0 to the
-    /// period
-    pub calc_phase_s: f64,
-    /// `PriorityDecayHalfLife`, s; 0: use never fades.
-    pub half_life_s: f64,
-    /// `PriorityFavorSmall`.
-    pub favor_small: bool,
-    /// Fair tree; false: `NO_FAIR_TREE` of `PriorityFlags`.
-    pub fair_tree: bool,
-}
-
-impl Default for Priority {
-    /// The defaults of slurm.conf(5).
-    fn default() -> Priority {
-        Priority {
-            age: 0,
-            fair_share: 0,
-            size: 0,
-            partition: 0,
-            qos: 0,
-            gpu: 0,
-            cpu: 0,
-            max_age_s: 604_800.0,
-            calc_period_s: 300.0,
-            calc_phase_s: 0.0,
-            half_life_s: 604_800.0,
-            favor_small: false,
-            fair_tree: true,
-        }
+settings! {
+    /// `PriorityWeight*` and what the factors depend on; keys and defaults as in slurm.conf.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Priority {
+        /// `PriorityWeightAge`.
+        pub age: u32;
+        /// `PriorityWeightFairshare`.
+        pub fair_share: u32;
+        /// `PriorityWeightJobSize`.
+        pub size: u32;
+        /// `PriorityWeightPartition`.
+        pub partition: u32;
+        /// `PriorityWeightQOS`.
+        pub qos: u32;
+        /// `GRES/gpu` of `PriorityWeightTRES`.
+        pub gpu: u32;
+        /// `CPU` of the same.
+        pub cpu: u32;
+        /// `PriorityMaxAge`, s, above 0.
+        pub max_age_s: f64 = 604_800.0, in 1.0..=1e9;
+        /// `PriorityCalcPeriod`, s: between two recomputations all priorities stand still. 1 to 86,400
+        pub calc_period_s: f64 = 300.0, in 1.0..=86_400.0;
+        /// When the first recomputation is, s after a whole multiple of the period. A controller counts from its start. 0 to the
+        /// period
+        pub calc_phase_s: f64;
+        /// `PriorityDecayHalfLife`, s; 0: use never fades.
+        pub half_life_s: f64 = 604_800.0, in 0.0..=1e9;
+        /// `PriorityFavorSmall`.
+        pub favor_small: bool;
+        /// Fair tree; false: `NO_FAIR_TREE` of `PriorityFlags`.
+        pub fair_tree: bool = true;
     }
 }
 

@@ -18,14 +18,6 @@ impl NodeSet {
         set
     }
 
-    /// Whether a node is in it.
-    #[must_use]
-    pub fn has(&self, node: usize) -> bool {
-        self.0
-            .get(node / 64)
-            .is_some_and(|word| word >> (node % 64) & 1 == 1)
-    }
-
     /// How many nodes are in it.
     #[must_use]
     pub fn num(&self) -> usize {

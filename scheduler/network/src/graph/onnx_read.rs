@@ -20,7 +20,7 @@ use super::onnx_messages::{
     DataType, GraphProto, Length, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
 };
 use super::onnx_numbers::{floats_of, integers_of, kind_name};
-use super::op::Op;
+use super::op::{Op, PLAIN};
 use super::tensor::refuse;
 use super::{Graph, NODES_MAX, PARAMETERS_MAX};
 use crate::Error;
@@ -412,42 +412,7 @@ impl Reader {
 
 /// An operator without settings.
 fn plain(kind: &str) -> Option<Op> {
-    Some(match kind {
-        "Add" => Op::Add,
-        "Sub" => Op::Sub,
-        "Mul" => Op::Mul,
-        "Div" => Op::Div,
-        "Relu" => Op::Relu,
-        "Tanh" => Op::Tanh,
-        "Sigmoid" => Op::Sigmoid,
-        "Erf" => Op::Erf,
-        "Exp" => Op::Exp,
-        "Sqrt" => Op::Sqrt,
-        "Neg" => Op::Neg,
-        "Log" => Op::Log,
-        "Abs" => Op::Abs,
-        "Softplus" => Op::Softplus,
-        "Pow" => Op::Pow,
-        "Mod" => Op::Mod,
-        "Max" => Op::Max,
-        "Min" => Op::Min,
-        "Equal" => Op::Equal,
-        "Greater" => Op::Greater,
-        "GreaterOrEqual" => Op::GreaterOrEqual,
-        "Less" => Op::Less,
-        "LessOrEqual" => Op::LessOrEqual,
-        "Not" => Op::Not,
-        "And" => Op::And,
-        "Or" => Op::Or,
-        "Where" => Op::Where,
-        "Identity" | "Dropout" => Op::Identity,
-        "MatMul" => Op::MatMul,
-        "Reshape" => Op::Reshape,
-        "Squeeze" => Op::Squeeze,
-        "Unsqueeze" => Op::Unsqueeze,
-        "Slice" => Op::Slice,
-        "Expand" => Op::Expand,
-        "Shape" => Op::Shape,
-        _ => return None,
-    })
+    let kind = if kind == "Dropout" { "Identity" } else { kind };
+    let row = PLAIN.iter().find(|(name, _)| *name == kind);
+    row.map(|(_, op)| op.clone())
 }

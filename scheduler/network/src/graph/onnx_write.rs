@@ -9,7 +9,7 @@ use super::onnx_messages::{
     ValueInfoProto, attribute, int, ints,
 };
 use super::onnx_read::{CONTEXT, ROWS};
-use super::op::Op;
+use super::op::{Op, PLAIN};
 use crate::Error;
 use crate::error::unfit;
 
@@ -146,37 +146,9 @@ fn attributes(op: &Op) -> (&'static str, Vec<AttributeProto>) {
         (name, own)
     };
     match op {
-        Op::Add => ("Add", vec![]),
-        Op::Sub => ("Sub", vec![]),
-        Op::Mul | Op::Scale { .. } => ("Mul", vec![]),
-        Op::Div => ("Div", vec![]),
-        Op::Relu => ("Relu", vec![]),
-        Op::Tanh => ("Tanh", vec![]),
-        Op::Sigmoid => ("Sigmoid", vec![]),
-        Op::Erf => ("Erf", vec![]),
-        Op::Exp => ("Exp", vec![]),
-        Op::Sqrt => ("Sqrt", vec![]),
-        Op::Neg => ("Neg", vec![]),
-        Op::Log => ("Log", vec![]),
-        Op::Abs => ("Abs", vec![]),
-        Op::Softplus => ("Softplus", vec![]),
+        Op::Scale { .. } => ("Mul", vec![]),
         Op::LeakyRelu { alpha } => ("LeakyRelu", vec![float("alpha", *alpha)]),
         Op::Elu { alpha } => ("Elu", vec![float("alpha", *alpha)]),
-        Op::Pow => ("Pow", vec![]),
-        Op::Mod => ("Mod", vec![]),
-        Op::Max => ("Max", vec![]),
-        Op::Min => ("Min", vec![]),
-        Op::Equal => ("Equal", vec![]),
-        Op::Greater => ("Greater", vec![]),
-        Op::GreaterOrEqual => ("GreaterOrEqual", vec![]),
-        Op::Less => ("Less", vec![]),
-        Op::LessOrEqual => ("LessOrEqual", vec![]),
-        Op::Not => ("Not", vec![]),
-        Op::And => ("And", vec![]),
-        Op::Or => ("Or", vec![]),
-        Op::Where => ("Where", vec![]),
-        Op::Identity => ("Identity", vec![]),
-        Op::MatMul => ("MatMul", vec![]),
         Op::Gemm {
             alpha,
             beta,
@@ -211,12 +183,6 @@ fn attributes(op: &Op) -> (&'static str, Vec<AttributeProto>) {
             "Transpose",
             vec![ints("perm", order.iter().map(|axis| *axis as i64).collect())],
         ),
-        Op::Reshape => ("Reshape", vec![]),
-        Op::Squeeze => ("Squeeze", vec![]),
-        Op::Unsqueeze => ("Unsqueeze", vec![]),
-        Op::Slice => ("Slice", vec![]),
-        Op::Expand => ("Expand", vec![]),
-        Op::Shape => ("Shape", vec![]),
         Op::Cast { to_integers } => ("Cast", vec![int("to", if *to_integers { 7 } else { 1 })]),
         Op::Truth => ("Cast", vec![int("to", DataType::Bool as i64)]),
         Op::Fill { value } => {
@@ -231,6 +197,10 @@ fn attributes(op: &Op) -> (&'static str, Vec<AttributeProto>) {
                 ..attribute("value", AttributeType::Tensor)
             };
             ("ConstantOfShape", vec![own])
+        }
+        plain => {
+            let row = PLAIN.iter().find(|(_, op)| op == plain);
+            (row.map_or("Identity", |(name, _)| *name), vec![])
         }
     }
 }

@@ -113,6 +113,45 @@ pub enum Op {
     },
 }
 
+/// Operators without settings, by ONNX's names.
+pub(super) static PLAIN: [(&str, Op); 35] = [
+    ("Add", Op::Add),
+    ("Sub", Op::Sub),
+    ("Mul", Op::Mul),
+    ("Div", Op::Div),
+    ("Relu", Op::Relu),
+    ("Tanh", Op::Tanh),
+    ("Sigmoid", Op::Sigmoid),
+    ("Erf", Op::Erf),
+    ("Exp", Op::Exp),
+    ("Sqrt", Op::Sqrt),
+    ("Neg", Op::Neg),
+    ("Log", Op::Log),
+    ("Abs", Op::Abs),
+    ("Softplus", Op::Softplus),
+    ("Pow", Op::Pow),
+    ("Mod", Op::Mod),
+    ("Max", Op::Max),
+    ("Min", Op::Min),
+    ("Equal", Op::Equal),
+    ("Greater", Op::Greater),
+    ("GreaterOrEqual", Op::GreaterOrEqual),
+    ("Less", Op::Less),
+    ("LessOrEqual", Op::LessOrEqual),
+    ("Not", Op::Not),
+    ("And", Op::And),
+    ("Or", Op::Or),
+    ("Where", Op::Where),
+    ("Identity", Op::Identity),
+    ("MatMul", Op::MatMul),
+    ("Reshape", Op::Reshape),
+    ("Squeeze", Op::Squeeze),
+    ("Unsqueeze", Op::Unsqueeze),
+    ("Slice", Op::Slice),
+    ("Expand", Op::Expand),
+    ("Shape", Op::Shape),
+];
+
 impl Op {
     /// Fewest and most inputs.
     #[must_use]

@@ -90,11 +90,13 @@ impl Server {
             precision: known.ok_or_else(|| unknown("precision", precision, PRECISIONS))?,
             ..self
         };
-        if server.tflops() == 0.0 {
-            let value = format!("{precision} on {}", server.gpu.name);
-            let hint = "It has no such operations.";
-            return Err(Problem::new("precision", value, "bf16, int4", hint));
-        }
+        Problem::refuse_if(
+            server.tflops() == 0.0,
+            "precision",
+            format_args!("{precision} on {}", server.gpu.name),
+            "bf16, int4",
+            "It has no such operations.",
+        )?;
         Ok(Server {
             has_small_kv: server.engine.has_small_kv
                 && precision != "bf16"
@@ -108,10 +110,13 @@ impl Server {
     /// # Errors
     /// GPUs that cannot be divided so.
     pub fn copied(self, num_copies: u32) -> Result<Server, Problem> {
-        if num_copies == 0 || !self.num_gpus.is_multiple_of(num_copies) {
-            let allowed = format!("a divisor of {}, the GPUs of a replica", self.num_gpus);
-            return Err(Problem::new("copies", num_copies, allowed, "Try 1."));
-        }
+        Problem::refuse_if(
+            num_copies == 0 || !self.num_gpus.is_multiple_of(num_copies),
+            "copies",
+            num_copies,
+            format_args!("a divisor of {}, the GPUs of a replica", self.num_gpus),
+            "Try 1.",
+        )?;
         Ok(Server { num_copies, ..self })
     }
 

@@ -340,11 +340,13 @@ fn read_sidecar(jobs: &Path) -> Result<Option<SidecarRead>, Error> {
     }
     sidecar.cluster.validate()?;
     let trainings = std::mem::take(&mut sidecar.trainings);
-    if trainings.len() > TRAININGS_MAX {
-        let allowed = format!("at most {TRAININGS_MAX}: for each thousands of plans are tried");
-        let hint = "give some of them as [[classes]]";
-        return Err(config("trainings", trainings.len(), &allowed, hint));
-    }
+    Error::refuse_if(
+        trainings.len() > TRAININGS_MAX,
+        "trainings",
+        trainings.len(),
+        format_args!("at most {TRAININGS_MAX}: for each thousands of plans are tried"),
+        "give some of them as [[classes]]",
+    )?;
     let trainings = trainings.into_iter();
     let trainings = trainings.map(|entry| (line_at(entry.span().start), entry.into_inner()));
     Ok(Some((sidecar, trainings.collect())))

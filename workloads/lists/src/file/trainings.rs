@@ -85,10 +85,13 @@ impl TrainingEntry {
             ("batch", self.batch, COUNT_MAX),
             ("sequence", sequence, COUNT_MAX),
         ] {
-            if !(1..=most).contains(&value) {
-                let hint = "batch in sequences, sequence in tokens";
-                return Err(Problem::new(key, value, format!("1 to {most}"), hint));
-            }
+            Problem::refuse_if(
+                !(1..=most).contains(&value),
+                key,
+                value,
+                format_args!("1 to {most}"),
+                "batch in sequences, sequence in tokens",
+            )?;
         }
         let training = Training {
             trained: match self.trained {

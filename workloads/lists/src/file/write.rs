@@ -32,25 +32,21 @@ impl Workload {
         for (key, names) in [("cluster.tenants", tenants), ("classes", classes)] {
             refuse_names(key, &names)?;
         }
-        if path.file_name().is_none() {
-            let hint = "for example runs/week-1.csv.gz";
-            return Err(config(
-                "path",
-                path.display(),
-                "a path that ends in a file name",
-                hint,
-            ));
-        }
+        Error::refuse_if(
+            path.file_name().is_none(),
+            "path",
+            path.display(),
+            "a path that ends in a file name",
+            "for example runs/week-1.csv.gz",
+        )?;
         // Beside it the cluster is written too.
-        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-            let hint = "give the name of a file; the cluster goes beside it";
-            return Err(config(
-                "path",
-                path.display(),
-                "a file: no device, no pipe, no folder",
-                hint,
-            ));
-        }
+        Error::refuse_if(
+            std::fs::metadata(path).is_ok_and(|found| !found.is_file()),
+            "path",
+            path.display(),
+            "a file: no device, no pipe, no folder",
+            "give the name of a file; the cluster goes beside it",
+        )?;
         let text = self.sidecar()?;
         let parquet = if is_parquet_name(path) {
             Some(self.jobs_as_parquet(path)?)
@@ -225,14 +221,13 @@ fn write_observed(out: &mut dyn Write, observed: Option<&Observed>) -> std::io::
 fn refuse_names(key: &str, names: &[&String]) -> Result<(), Error> {
     let mut known = BTreeSet::new();
     for (index, name) in names.iter().enumerate() {
-        if name.is_empty() || !is_printable(name) || !known.insert(name.as_str()) {
-            return Err(config(
-                format!("{key}[{index}].name"),
-                format!("{name:?}"),
-                "1 to 256 printable characters, not used before",
-                "files refer to tenants and classes by name",
-            ));
-        }
+        Error::refuse_if(
+            name.is_empty() || !is_printable(name) || !known.insert(name.as_str()),
+            format_args!("{key}[{index}].name"),
+            format_args!("{name:?}"),
+            "1 to 256 printable characters, not used before",
+            "files refer to tenants and classes by name",
+        )?;
     }
     Ok(())
 }

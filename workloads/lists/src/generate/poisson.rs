@@ -7,7 +7,7 @@ use super::arrivals::fit_span;
 use super::{span_for, unit};
 use crate::Error;
 use crate::seed::Seed;
-use crate::{SUBMIT_S_MAX, Workload, config, num_gpus_by_type};
+use crate::{SUBMIT_S_MAX, Workload, num_gpus_by_type};
 
 /// Gives the jobs, in their order, the points of a Poisson process: of `jobs_per_hour`, or else stretched so that the load
 /// is met exactly.
@@ -36,12 +36,13 @@ pub(super) fn set_arrivals(
             fit_span(&mut times, span_s);
         }
     }
-    if times.last().is_some_and(|last| *last > SUBMIT_S_MAX) {
-        let hint = "raise the rate or ask for fewer jobs";
-        let rate = jobs_per_hour.unwrap_or_default();
-        let key = "generator.jobs_per_hour";
-        return Err(config(key, rate, "arrivals within 2e9 s", hint));
-    }
+    Error::refuse_if(
+        times.last().is_some_and(|last| *last > SUBMIT_S_MAX),
+        "generator.jobs_per_hour",
+        jobs_per_hour.unwrap_or_default(),
+        "arrivals within 2e9 s",
+        "raise the rate or ask for fewer jobs",
+    )?;
     for (job, time) in workload.jobs.iter_mut().zip(times) {
         job.submit = Time::from_secs_f64(time);
     }

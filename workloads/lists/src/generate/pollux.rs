@@ -258,14 +258,13 @@ pub(super) fn generate(parameters: &PolluxConfig, seed: Seed) -> Result<Workload
             }
         }
     }
-    if weights.iter().sum::<f64>() == 0.0 {
-        return Err(config(
-            "generator.run_time_s_max",
-            parameters.run_time_s_max,
-            "long enough for one of the applications",
-            "the shortest takes minutes",
-        ));
-    }
+    Error::refuse_if(
+        weights.iter().sum::<f64>() == 0.0,
+        "generator.run_time_s_max",
+        parameters.run_time_s_max,
+        "long enough for one of the applications",
+        "the shortest takes minutes",
+    )?;
     let mut rng = seed.stream("jobs", 0);
     for number in 0..parameters.num_jobs {
         let job = &kinds[pick(&weights, &mut rng)];

@@ -177,16 +177,21 @@ pub fn register(generators: Vec<OwnGenerator>) -> Result<(), Error> {
     for (place, one) in generators.iter().enumerate() {
         let is_taken = GeneratorConfig::presets().any(|name| name == one.name)
             || generators[..place].iter().any(|other| other.name == one.name);
-        if is_taken || one.name.is_empty() || one.name.contains([',', '/', '.']) {
-            let allowed = "a name without commas, dots and slashes that nothing else has";
-            return Err(config("generator", one.name, allowed, "give it another name"));
-        }
+        Error::refuse_if(
+            is_taken || one.name.is_empty() || one.name.contains([',', '/', '.']),
+            "generator",
+            one.name,
+            "a name without commas, dots and slashes that nothing else has",
+            "give it another name",
+        )?;
     }
-    if own::keep(generators) {
-        return Ok(());
-    }
-    let hint = "name all of them in one call";
-    Err(config("generator", "registered again", "once in a program", hint))
+    Error::refuse_if(
+        !own::keep(generators),
+        "generator",
+        "registered again",
+        "once in a program",
+        "name all of them in one call",
+    )
 }
 
 #[cfg(test)]

@@ -2,20 +2,19 @@
 
 use pleach_scheduler::ConfigError;
 
-use super::super::{NUM_JOBS_MAX, SUBMIT_S_MAX, config};
+use super::super::{NUM_JOBS_MAX, SUBMIT_S_MAX};
 use crate::Error;
 
 /// Span of the arrivals that makes the load exact, s.
 pub(super) fn span_for(demand_gpu_s: f64, load: f64, capacity_gpus: f64) -> Result<f64, Error> {
     let span_s = demand_gpu_s / (load * capacity_gpus);
-    if span_s > SUBMIT_S_MAX {
-        return Err(config(
-            "load",
-            load,
-            "a load under which the jobs arrive within 2e9 s",
-            "raise the load, or ask for fewer jobs or more nodes",
-        ));
-    }
+    Error::refuse_if(
+        span_s > SUBMIT_S_MAX,
+        "load",
+        load,
+        "a load under which the jobs arrive within 2e9 s",
+        "raise the load, or ask for fewer jobs or more nodes",
+    )?;
     Ok(span_s)
 }
 
@@ -25,15 +24,13 @@ pub(super) fn require(
     is_met: bool,
     allowed: &str,
 ) -> Result<(), ConfigError> {
-    if is_met {
-        return Ok(());
-    }
-    Err(ConfigError::new(
-        format!("generator.{key}"),
+    ConfigError::refuse_if(
+        !is_met,
+        format_args!("generator.{key}"),
         value,
         allowed,
         "see docs/workloads.md",
-    ))
+    )
 }
 
 pub(super) fn require_common(num_jobs: usize, load: f64) -> Result<(), ConfigError> {

@@ -25,7 +25,7 @@ use super::site::{capacity, holds, require_locality, tenants};
 use super::{limits, pick, require, unit};
 use crate::Error;
 use crate::seed::Seed;
-use crate::{JobSpec, NUM_JOBS_MAX, Outcome, RUN_TIME_S_MAX, Workload, config};
+use crate::{JobSpec, NUM_JOBS_MAX, Outcome, RUN_TIME_S_MAX, Workload};
 
 settings! {
     /// Parameters of `synergy-multi` and `synergy-single`.
@@ -245,16 +245,13 @@ pub(super) fn generate(parameters: &SynergyConfig, only_single: bool, seed: Seed
                 }
             })
             .collect();
-        if weights.iter().all(|weight| *weight == 0.0) {
-            let allowed = format!("at least {} cores for {}", resources.cpu_cores, model.name);
-            let hint = "raise it, or use request = \"proportional\"";
-            return Err(config(
-                "generator.cpu_cores",
-                parameters.cpu_cores,
-                &allowed,
-                hint,
-            ));
-        }
+        Error::refuse_if(
+            weights.iter().all(|weight| *weight == 0.0),
+            "generator.cpu_cores",
+            parameters.cpu_cores,
+            format_args!("at least {} cores for {}", resources.cpu_cores, model.name),
+            "raise it, or use request = \"proportional\"",
+        )?;
         let gang = gangs[pick(&weights, &mut rng)].0;
         let run_time_s = draw_run_time_s(parameters.run_time_s_max, &mut rng);
         let factor = limits::draw_factor(&mut rng);

@@ -13,7 +13,7 @@ use super::options::DATES_FROM_S;
 use super::tenants::{assign_tenants, unknown_tenant};
 use super::{Format, ImportOptions, ImportReport};
 use crate::Error;
-use crate::{GangLimits, JobSpec, SUBMIT_S_MAX, Workload, config};
+use crate::{GangLimits, JobSpec, SUBMIT_S_MAX, Workload};
 
 const OUTSIDE: &str = "outside the window";
 /// Most tenants; the limit of a cluster description.
@@ -28,15 +28,13 @@ pub(super) fn build(
     let file = path.display().to_string();
     let mut report = ImportReport::new(format, std::mem::take(&mut draft.account));
     let mut rows = std::mem::take(&mut draft.rows);
-    if draft.tenants.len() > NUM_TENANTS_MAX {
-        let value = format!("{} names", draft.tenants.len());
-        return Err(config(
-            "tenants",
-            value,
-            "at most 10,000",
-            "is the right column read as tenant?",
-        ));
-    }
+    Error::refuse_if(
+        draft.tenants.len() > NUM_TENANTS_MAX,
+        "tenants",
+        format_args!("{} names", draft.tenants.len()),
+        "at most 10,000",
+        "is the right column read as tenant?",
+    )?;
     let own_clock = rows
         .first()
         .is_some_and(|row| row.submit.as_secs_f64() >= DATES_FROM_S);
@@ -165,14 +163,13 @@ fn check_window(file: String, jobs: &[JobSpec], report: &ImportReport) -> Result
         return Err(Error::at(file, 0, "-", message));
     };
     let span_s = last.submit.as_secs_f64();
-    if span_s > SUBMIT_S_MAX {
-        return Err(config(
-            "import window",
-            format!("{span_s} s"),
-            "at most 2e9 s",
-            "take a shorter window",
-        ));
-    }
+    Error::refuse_if(
+        span_s > SUBMIT_S_MAX,
+        "import window",
+        format_args!("{span_s} s"),
+        "at most 2e9 s",
+        "take a shorter window",
+    )?;
     Ok(())
 }
 

@@ -53,22 +53,20 @@ impl ImportOptions {
             let allowed = format!("a time after from_s = {from_s}");
             return Err(config("import.to_s", to_s, &allowed, "swap the two"));
         }
-        if self.dated && self.from_s.is_none() && self.to_s.is_none() {
-            return Err(config(
-                "import.dated",
-                true,
-                "false",
-                "give from_s or to_s with it",
-            ));
-        }
-        if self.max_jobs == Some(0) {
-            return Err(config(
-                "import.max_jobs",
-                0,
-                "1 or more",
-                "leave it out for all jobs",
-            ));
-        }
+        Error::refuse_if(
+            self.dated && self.from_s.is_none() && self.to_s.is_none(),
+            "import.dated",
+            true,
+            "false",
+            "give from_s or to_s with it",
+        )?;
+        Error::refuse_if(
+            self.max_jobs == Some(0),
+            "import.max_jobs",
+            0,
+            "1 or more",
+            "leave it out for all jobs",
+        )?;
         if let Some(cluster) = &self.cluster {
             cluster.validate()?;
         }

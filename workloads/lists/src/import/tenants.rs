@@ -4,7 +4,6 @@ use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, T
 
 use super::draft::{Draft, RawRow, Site, Tenancy};
 use crate::Error;
-use crate::config;
 use crate::table::shorten;
 
 /// Tenant of jobs for which a list names none.
@@ -48,10 +47,8 @@ pub(super) fn assign_tenants(
     let mut tenant_of = vec![None; draft.tenants.len() + 1];
     let weights = match &site.tenancy {
         Tenancy::Single => {
-            if is_walled {
-                let hint = "use false: this list names none";
-                return Err(config("import.virtual_clusters", true, "false", hint));
-            }
+            let (key, hint) = ("import.virtual_clusters", "use false: this list names none");
+            Error::refuse_if(is_walled, key, true, "false", hint)?;
             tenant_of.fill(Some(0));
             return Ok(tenant_of);
         }

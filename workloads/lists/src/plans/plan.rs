@@ -106,15 +106,13 @@ impl Plan {
             );
         }
         let replica = u64::from(tensor) * u64::from(stages) * u64::from(self.context);
-        if num_gpus == 0 || !u64::from(num_gpus).is_multiple_of(replica) {
-            let allowed = format!("a divisor of the {num_gpus} GPUs for tensor x pipeline x context");
-            return Err(Problem::new(
-                "plan",
-                replica,
-                allowed,
-                "cut it into fewer or more parts",
-            ));
-        }
+        Problem::refuse_if(
+            num_gpus == 0 || !u64::from(num_gpus).is_multiple_of(replica),
+            "plan",
+            replica,
+            format_args!("a divisor of the {num_gpus} GPUs for tensor x pipeline x context"),
+            "cut it into fewer or more parts",
+        )?;
         let num_experts = model.experts.map_or(1, |experts| experts.num);
         let spread = num_gpus / stages;
         if self.expert == 0 || !num_experts.is_multiple_of(self.expert) || !spread.is_multiple_of(self.expert)

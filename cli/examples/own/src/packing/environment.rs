@@ -62,14 +62,13 @@ impl Environment for Packing {
     }
 
     fn step(&mut self, choice: usize) -> Result<Step, Problem> {
-        if self.next >= self.items.len() || !self.mask.get(choice).is_some_and(|may| *may) {
-            return Err(Problem::new(
-                "step",
-                choice,
-                "a row that the mask allows",
-                "Read the mask.",
-            ));
-        }
+        Problem::refuse_if(
+            self.next >= self.items.len() || !self.mask.get(choice).is_some_and(|may| *may),
+            "step",
+            choice,
+            "a row that the mask allows",
+            "Read the mask.",
+        )?;
         let before = self.game.bins.len();
         self.game.put(self.items[self.next], choice);
         self.next += 1;

@@ -98,15 +98,13 @@ impl Cluster {
     /// Whether a new job can have this name.
     pub(in crate::cluster) fn check_name(&self, external: ExternalId) -> Result<(), Problem> {
         let taken = self.jobs.names.contains_key(&external);
-        if !taken && external.own_number().is_none() {
-            return Ok(());
-        }
-        Err(Problem::new(
+        Problem::refuse_if(
+            !(!taken && external.own_number().is_none()),
             "job",
             external,
             "a name that no job has which waits or runs, and not #NUMBER",
             "a job that came back is the same job: report its end first",
-        ))
+        )
     }
 
     /// The row of a new job that neither waits nor runs yet.
@@ -164,14 +162,13 @@ impl Cluster {
     pub fn demand_of(&mut self, request: &Submission) -> Result<Demand, Problem> {
         request.resources.validate("job.resources")?;
         request.resources.tasks.validate_gang("job", request.num_gpus)?;
-        if !self.jobs.allowed.knows(request.resources.nodes) {
-            return Err(Problem::new(
-                "job.resources.nodes",
-                request.resources.nodes.0,
-                "0 or the number of a set of nodes of this cluster",
-                "sets have no number before they are told (Cluster::allow)",
-            ));
-        }
+        Problem::refuse_if(
+            !self.jobs.allowed.knows(request.resources.nodes),
+            "job.resources.nodes",
+            request.resources.nodes.0,
+            "0 or the number of a set of nodes of this cluster",
+            "sets have no number before they are told (Cluster::allow)",
+        )?;
         let Some(shape) = self.number_shape(Shape::of(&request.resources)) else {
             return Err(Problem::new(
                 "job.resources",

@@ -56,7 +56,6 @@ impl Cluster {
         self.facts
             .interference
             .can_share(&pair, kind.index(), memory_gib, Some(&self.facts.pairs))
-            .is_ok()
     }
 
     /// Whether the host memory that comes with a GPU of a type holds what two jobs need there; it does where one of the three is not

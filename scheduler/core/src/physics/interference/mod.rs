@@ -26,11 +26,10 @@
 //! Lucid (ASPLOS'23), 1,388 pairs on RTX 3090; Gavel (OSDI'20), pairs on V100 under MPS. The rule itself is ours.
 
 use crate::settings;
-use crate::settings::{Above, Settings as _};
+use crate::settings::OwnOrNone;
 use serde::{Deserialize, Serialize};
 
 use super::mig::mig_speed;
-use crate::problem::Problem;
 
 mod guard;
 mod mean_ends;
@@ -54,31 +53,19 @@ pub enum Mechanism {
     Mig,
 }
 
-settings! {
-    /// What a job does to the GPU when it is alone on it.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct Resident: required {
-        /// Index of the model class, as in the pair table.
-        pub class: u16;
-        /// GPU utilisation alone, (0, 1].
-        pub utilisation: f64, in Above(0.0, 1.0);
-        /// Memory-bandwidth utilisation alone, [0, 1].
-        pub bandwidth: f64, in 0.0..=1.0;
-        /// Device memory, GiB, framework included.
-        pub memory_gib: f64, in 0.0..=1e6;
-        /// Cap on the share of compute units (`CUDA_MPS_ACTIVE_THREAD_PERCENTAGE` over 100), (0, 1]; 1 = no cap.
-        pub share: f64, in Above(0.0, 1.0);
-    }
-}
-
-impl Resident {
-    /// Checks the ranges of its fields.
-    ///
-    /// # Errors
-    /// The first field out of range.
-    pub fn validate(&self) -> Result<(), Problem> {
-        self.check_at("resident", "write percentages as fractions")
-    }
+/// What a job does to the GPU when it is alone on it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Resident {
+    /// Index of the model class, as in the pair table.
+    pub class: u16,
+    /// GPU utilisation alone, (0, 1].
+    pub utilisation: f64,
+    /// Memory-bandwidth utilisation alone, [0, 1].
+    pub bandwidth: f64,
+    /// Device memory, GiB, framework included.
+    pub memory_gib: f64,
+    /// Cap on the share of compute units (`CUDA_MPS_ACTIVE_THREAD_PERCENTAGE` over 100), (0, 1]; 1 = no cap.
+    pub share: f64,
 }
 
 settings! {
@@ -93,38 +80,8 @@ settings! {
         pub max_residents: u8, in 1..=48;
         /// Which pairs are refused, and how far pairs scatter; none: those with too large a memory alone, and no scatter.
         #[serde(skip_serializing_if = "Option::is_none")]
-        pub guard: Option<SharingGuard>;
+        pub guard: Option<SharingGuard>, in OwnOrNone;
     }
-}
-
-/// Why jobs cannot share a GPU.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Refusal {
-    /// More residents than allowed.
-    TooMany {
-        /// Residents that would be there.
-        num_residents: usize,
-        /// Residents allowed.
-        max_residents: u8,
-    },
-    /// The memory of one of them is not known.
-    UnknownMemory,
-    /// Both keep a GPU busy.
-    Busy,
-    /// Their memory adds up to more than the device has.
-    Memory {
-        /// Memory wanted, GiB.
-        wanted_gib: f64,
-        /// Memory of the device, GiB.
-        device_gib: f64,
-    },
-    /// These two classes were measured to run out of memory together.
-    MeasuredOutOfMemory {
-        /// One class.
-        victim: u16,
-        /// The other.
-        neighbour: u16,
-    },
 }
 
 impl Interference {
@@ -152,66 +109,41 @@ impl Interference {
         ..Interference::PACKABLE
     };
 
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// The first constant out of range.
-    pub fn validate(&self) -> Result<(), Problem> {
-        self.check_at("interference", "")?;
-        let guard = self.guard.as_ref();
-        guard.map_or(Ok(()), |guard| guard.check_at("interference.guard", ""))
-    }
-
-    /// Whether these jobs may live on one GPU.
-    ///
-    /// # Errors
-    /// The first reason why not.
+    /// Whether these jobs may live on one GPU: no more than may, of memory that is known and fits, not all busy where sharing is
+    /// guarded, and no pair that was measured to run out of memory.
+    #[must_use]
     pub fn can_share(
         &self,
         residents: &[Resident],
         gpu_type: usize,
         device_memory_gib: f64,
         table: Option<&PairTable>,
-    ) -> Result<(), Refusal> {
+    ) -> bool {
         if residents.len() > usize::from(self.max_residents) {
-            return Err(Refusal::TooMany {
-                num_residents: residents.len(),
-                max_residents: self.max_residents,
-            });
+            return false;
         }
         let mut wanted_gib: f64 = residents.iter().map(|resident| resident.memory_gib).sum();
         let mut device_gib = device_memory_gib;
         if let Some(guard) = self.guard.filter(|_| residents.len() > 1) {
-            if residents.iter().any(|resident| resident.memory_gib == 0.0) {
-                return Err(Refusal::UnknownMemory);
-            }
-            if guard.are_too_busy(residents.iter().map(|resident| resident.utilisation)) {
-                return Err(Refusal::Busy);
+            if residents.iter().any(|resident| resident.memory_gib == 0.0)
+                || guard.are_too_busy(residents.iter().map(|resident| resident.utilisation))
+            {
+                return false;
             }
             wanted_gib += guard.process_gib * residents.len() as f64;
             device_gib *= guard.memory_part;
         }
         if wanted_gib > device_gib {
-            return Err(Refusal::Memory {
-                wanted_gib,
-                device_gib,
-            });
+            return false;
         }
-        for (index, one) in residents.iter().enumerate() {
-            for (_, other) in residents
-                .iter()
-                .enumerate()
-                .filter(|(beside, _)| *beside != index)
-            {
-                if table.and_then(|table| table.get(gpu_type, one.class, other.class)) == Some(0.0) {
-                    return Err(Refusal::MeasuredOutOfMemory {
-                        victim: one.class,
-                        neighbour: other.class,
-                    });
-                }
-            }
-        }
-        Ok(())
+        let ran_out = |one: usize, other: usize| {
+            let measured =
+                table.and_then(|table| table.get(gpu_type, residents[one].class, residents[other].class));
+            one != other && measured == Some(0.0)
+        };
+        let all = 0..residents.len();
+        !all.clone()
+            .any(|one| all.clone().any(|other| ran_out(one, other)))
     }
 
     /// Speed of `resident` beside `others`, relative to being alone on the GPU without a cap. (0, 1]

@@ -57,14 +57,13 @@ impl PairTable {
         let mut speed = vec![NOT_MEASURED; gpu_types.len() * num_classes * num_classes];
         let mut exactness = vec![0_u8; speed.len()];
         for (index, entry) in entries.iter().enumerate() {
-            if !(0.0..=1.0).contains(&entry.speed) {
-                return Err(Problem::new(
-                    format!("pairs[{index}].speed"),
-                    entry.speed,
-                    "0 to 1",
-                    "divide the speed in company by the speed alone; 0 = out of memory",
-                ));
-            }
+            Problem::refuse_if(
+                !(0.0..=1.0).contains(&entry.speed),
+                format_args!("pairs[{index}].speed"),
+                entry.speed,
+                "0 to 1",
+                "divide the speed in company by the speed alone; 0 = out of memory",
+            )?;
             // How exactly a name is meant, and the classes that it means.
             let meant = |wanted: &str| -> Vec<(usize, u8)> {
                 let names = classes.iter().enumerate();

@@ -1,4 +1,5 @@
 use super::*;
+use crate::settings::Settings as _;
 use proptest::prelude::*;
 
 const RULES: Interference = Interference::PACKABLE;
@@ -193,17 +194,9 @@ fn memory_and_measured_failures_forbid_sharing() {
             ..job(0.3)
         },
     );
-    assert_eq!(RULES.can_share(&[small, small], 0, 16.0, None), Ok(()));
-    let refused = RULES.can_share(&[small, large], 0, 16.0, None);
-    assert_eq!(
-        refused,
-        Err(Refusal::Memory {
-            wanted_gib: 17.0,
-            device_gib: 16.0
-        })
-    );
-    let too_many = RULES.can_share(&[small; 5], 0, 160.0, None);
-    assert!(matches!(too_many, Err(Refusal::TooMany { num_residents: 5, .. })));
+    assert!(RULES.can_share(&[small, small], 0, 16.0, None));
+    assert!(!RULES.can_share(&[small, large], 0, 16.0, None));
+    assert!(!RULES.can_share(&[small; 5], 0, 160.0, None));
     let entry = PairEntry {
         gpu_type: "V100".into(),
         victim: "a".into(),
@@ -212,14 +205,8 @@ fn memory_and_measured_failures_forbid_sharing() {
     };
     let table = PairTable::new(&[entry], &["V100"], &["a", "b"]).unwrap();
     let other = Resident { class: 1, ..small };
-    let both = RULES.can_share(&[other, small], 0, 160.0, Some(&table));
-    assert_eq!(
-        both,
-        Err(Refusal::MeasuredOutOfMemory {
-            victim: 0,
-            neighbour: 1
-        })
-    );
+    assert!(RULES.can_share(&[other, small], 0, 160.0, None));
+    assert!(!RULES.can_share(&[other, small], 0, 160.0, Some(&table)));
 }
 
 #[test]
@@ -228,26 +215,10 @@ fn values_out_of_range_are_refused_by_name() {
     rules.kappa = -0.1;
     assert!(
         rules
-            .validate()
+            .check_at("interference", "")
             .unwrap_err()
             .to_string()
             .contains("interference.kappa")
-    );
-    let mut resident = Resident {
-        class: 0,
-        utilisation: 0.83,
-        bandwidth: 0.55,
-        memory_gib: 8.0,
-        share: 1.0,
-    };
-    resident.validate().unwrap();
-    resident.utilisation = f64::NAN;
-    assert!(
-        resident
-            .validate()
-            .unwrap_err()
-            .to_string()
-            .contains("utilisation")
     );
     let entry = PairEntry {
         gpu_type: "V100".into(),
@@ -386,17 +357,11 @@ fn guarded_sharing_takes_a_pair_exactly_where_a_search_over_its_rules_does() {
                     (false, false) => (2 + usize::from(fits), fits),
                 };
                 counts[kind] += 1;
-                assert_eq!(
-                    found.is_ok(),
-                    expected,
-                    "{memory} {beside} {one} {other}: {found:?}"
-                );
-                assert_eq!(found == Err(Refusal::UnknownMemory), kind == 0);
-                assert_eq!(found == Err(Refusal::Busy), kind == 1);
+                assert_eq!(found, expected, "{memory} {beside} {one} {other}");
             }
         }
     }
     assert!(counts.iter().all(|count| *count > 50), "{counts:?}");
     // A job that has a GPU alone is refused nothing.
-    assert!(guarded.can_share(&[with(1.0, 0.0, 0)], 0, 24.0, None).is_ok());
+    assert!(guarded.can_share(&[with(1.0, 0.0, 0)], 0, 24.0, None));
 }

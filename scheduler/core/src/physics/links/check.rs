@@ -1,6 +1,6 @@
 //! What a fabric and a step may say.
 
-use super::{Fabric, Inside, StepCost};
+use super::{Fabric, Inside};
 use crate::problem::Problem;
 use crate::settings::Settings as _;
 
@@ -34,40 +34,20 @@ impl Inside {
             return Ok(());
         };
         switch.check_at("fabric.inside.switch", "")?;
-        if switch.gb_per_s < ring {
-            let (key, allowed) = (
-                "fabric.inside.switch.gb_per_s",
-                format!("at least ring_gb_per_s, {ring}"),
-            );
-            return Err(Problem::new(
-                key,
-                switch.gb_per_s,
-                allowed,
-                "leave switch out where the ring is as fast",
-            ));
-        }
-        if switch.full_gpus < switch.from_gpus {
-            let (key, allowed) = (
-                "fabric.inside.switch.full_gpus",
-                format!("from_gpus, {}, to 4096", switch.from_gpus),
-            );
-            return Err(Problem::new(
-                key,
-                switch.full_gpus,
-                allowed,
-                "GPUs of the domain, for example 5 and 8",
-            ));
-        }
+        Problem::refuse_if(
+            switch.gb_per_s < ring,
+            "fabric.inside.switch.gb_per_s",
+            switch.gb_per_s,
+            format_args!("at least ring_gb_per_s, {ring}"),
+            "leave switch out where the ring is as fast",
+        )?;
+        Problem::refuse_if(
+            switch.full_gpus < switch.from_gpus,
+            "fabric.inside.switch.full_gpus",
+            switch.full_gpus,
+            format_args!("from_gpus, {}, to 4096", switch.from_gpus),
+            "GPUs of the domain, for example 5 and 8",
+        )?;
         Ok(())
-    }
-}
-
-impl StepCost {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// The first value out of range.
-    pub fn validate(&self) -> Result<(), Problem> {
-        self.check_at("step", "gamma 1 = no overlap of compute and all-reduce")
     }
 }

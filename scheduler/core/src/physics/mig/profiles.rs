@@ -5,8 +5,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::problem::Problem;
-
 /// What an instance of a GPU is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {
@@ -122,22 +120,6 @@ impl MigGpu {
             MigGpu::B200_180 => "B200-180",
             MigGpu::A30 => "A30",
         }
-    }
-
-    /// The type of this name.
-    ///
-    /// # Errors
-    /// A name that is none of [`MigGpu::ALL`].
-    pub fn from_name(name: &str) -> Result<MigGpu, Problem> {
-        let found = MigGpu::ALL.into_iter().find(|gpu| gpu.name() == name);
-        found.ok_or_else(|| {
-            Problem::new(
-                "mig.gpu",
-                name,
-                MigGpu::ALL.map(MigGpu::name).join(", "),
-                "only these types are cut into instances; leave mig out for others",
-            )
-        })
     }
 
     /// Its profiles, smallest first. An index into this list names a profile everywhere in this file.

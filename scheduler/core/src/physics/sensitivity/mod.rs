@@ -18,6 +18,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::problem::Problem;
+use crate::settings;
+use crate::settings::Settings as _;
 
 mod synergy;
 #[cfg(test)]
@@ -45,14 +47,15 @@ pub struct Sensitivity {
     pub storage: Option<StorageNeed>,
 }
 
-/// What a job reads from storage.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StorageNeed {
-    /// MB/s per GPU at speed 1 with nothing cached.
-    pub mbps_at_speed_1: f64,
-    /// Size of the data set, GiB; per GPU, that is divided by the GPUs that share one cache.
-    pub dataset_gib: f64,
+settings! {
+    /// What a job reads from storage.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct StorageNeed: required {
+        /// MB/s per GPU at speed 1 with nothing cached.
+        pub mbps_at_speed_1: f64, in 1e-6..=1e9;
+        /// Size of the data set, GiB; per GPU, that is divided by the GPUs that share one cache.
+        pub dataset_gib: f64, in 1e-6..=1e9;
+    }
 }
 
 /// What one GPU of a job is given.
@@ -181,22 +184,8 @@ impl Sensitivity {
                 );
             }
         }
-        if let Some(need) = &self.storage {
-            for (key, value) in [
-                ("mbps_at_speed_1", need.mbps_at_speed_1),
-                ("dataset_gib", need.dataset_gib),
-            ] {
-                if !(1e-6..=1e9).contains(&value) {
-                    let key = format!("storage.{key}");
-                    return fail(
-                        &key,
-                        value.to_string(),
-                        "1e-6 to 1e9".into(),
-                        "leave storage out for a job that does not read",
-                    );
-                }
-            }
-        }
-        Ok(())
+        let need = self.storage.as_ref();
+        let hint = "leave storage out for a job that does not read";
+        need.map_or(Ok(()), |need| need.check_at("sensitivity.storage", hint))
     }
 }

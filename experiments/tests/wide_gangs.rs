@@ -9,8 +9,8 @@ use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_env::{SimConfig, simulate};
 use pleach_network::{LearnedPolicy, TrainedNetwork};
-use pleach_scheduler::tree::{Tree, TreePolicy};
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass};
+use pleach_scheduler::tree::{Tree, TreePolicy};
 use pleach_scheduler::{Policy, Time, WideGangs, heuristics};
 
 const NUM_JOBS: usize = 200;
@@ -161,5 +161,8 @@ fn a_guarded_tree_has_the_schedule_of_the_rule_on_wide_gangs_and_under_guesses()
         assert_eq!(of(tree, estimates), by_rule, "{rule}");
         assert_ne!(of(&alone, estimates), by_rule, "{rule}");
     }
-    assert_eq!(of(&shipped, EstimateModel::Oracle), of(&alone, EstimateModel::Oracle));
+    assert_eq!(
+        of(&shipped, EstimateModel::Oracle),
+        of(&alone, EstimateModel::Oracle)
+    );
 }

@@ -65,7 +65,12 @@ pub(crate) fn wide_gangs(flags: &WideGangsFlags) -> Result<Option<WideGangs>, Er
         [nodes, part] => (nodes, Some(part)),
         _ => {
             let given = format!("{} numbers", flags.wide_gangs.len());
-            return Err(Error::config("wide-gangs", given, "one number or two", "For example 8,0.1."));
+            return Err(Error::config(
+                "wide-gangs",
+                given,
+                "one number or two",
+                "For example 8,0.1.",
+            ));
         }
     };
     let [policy, guessed] = WideGangs::MEASURED.map(str::to_owned);

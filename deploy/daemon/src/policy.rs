@@ -106,7 +106,10 @@ impl Loaded {
         }
         let (other, num) = (self.of_several_types.as_ref()?, cluster.num_types());
         (num > 1).then(|| {
-            format!("{other} decides: the cluster has {num} GPU types, and {} was judged on 1", self.name)
+            format!(
+                "{other} decides: the cluster has {num} GPU types, and {} was judged on 1",
+                self.name
+            )
         })
     }
 

@@ -50,7 +50,8 @@ impl WideGangs {
                 return Err(Problem::new(key, value, allowed, "For example 8 nodes and 0.1."));
             }
         }
-        self.names().try_for_each(|name| heuristics::by_name(name).map(drop))
+        self.names()
+            .try_for_each(|name| heuristics::by_name(name).map(drop))
     }
 
     /// The heuristics that it names.
@@ -88,13 +89,24 @@ impl fmt::Display for WideGangs {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}", self.policy)?;
         if let Some(guessed) = &self.guessed {
-            let width = if self.guessed_at_any_width { ", at any width" } else { "" };
+            let width = if self.guessed_at_any_width {
+                ", at any width"
+            } else {
+                ""
+            };
             write!(out, " ({guessed} where run times are guessed{width})")?;
         }
-        write!(out, " decides where jobs have more than {} nodes", self.nodes_per_job)?;
+        write!(
+            out,
+            " decides where jobs have more than {} nodes",
+            self.nodes_per_job
+        )?;
         if let Some(part) = self.gpus_part {
             write!(out, ", or more than {:.0} % of all GPUs,", 100.0 * part)?;
         }
-        write!(out, " each in the mean and no other type, size or cores to choose")
+        write!(
+            out,
+            " each in the mean and no other type, size or cores to choose"
+        )
     }
 }

@@ -1,5 +1,6 @@
 //! What decides in place of a network: a heuristic while the queue is short, and one where gangs are wide.
 
+use pleach_scheduler::policy::Policy as _;
 use pleach_scheduler::{Cluster, WideGangs};
 
 use crate::Error;

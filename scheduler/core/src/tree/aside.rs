@@ -77,16 +77,20 @@ impl Tree {
     #[must_use]
     pub fn aside(&self, cluster: &Cluster, tree: &str) -> Option<String> {
         let decider = self.decider(cluster)?;
-        Some(match self.gpu_types_max.filter(|_| self.has_too_many_types(cluster)) {
-            Some(most) => format!(
-                "{decider} decides: the cluster has {} GPU types, and {tree} was judged on {most}",
-                cluster.num_types()
-            ),
-            None if cluster.has_predicted() => {
-                format!("{decider} decides: run times are guessed, or gangs wide, and {tree} was not judged so")
-            }
-            None => format!("{decider} decides: gangs are wide, and {tree} was not judged on such"),
-        })
+        Some(
+            match self.gpu_types_max.filter(|_| self.has_too_many_types(cluster)) {
+                Some(most) => format!(
+                    "{decider} decides: the cluster has {} GPU types, and {tree} was judged on {most}",
+                    cluster.num_types()
+                ),
+                None if cluster.has_predicted() => {
+                    format!(
+                        "{decider} decides: run times are guessed, or gangs wide, and {tree} was not judged so"
+                    )
+                }
+                None => format!("{decider} decides: gangs are wide, and {tree} was not judged on such"),
+            },
+        )
     }
 
     /// The same as rules, for readers of the tree.

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::tests::{any_tree, leaf, meta, small_tree};
 use super::{Tree, TreeError, TreePolicy};
-use crate::cluster::tests::{cluster_of, submit};
 use crate::cluster::Capabilities;
+use crate::cluster::tests::{cluster_of, submit};
 use crate::cluster_spec::ClusterSpec;
 use crate::heuristics::tests::world::{cluster_with, events, happen, watched_pass};
 use crate::heuristics::{Ranking, names};
@@ -137,7 +137,10 @@ fn a_file_says_what_decides_wide_gangs_and_refuses_what_cannot() {
                 \"guessed\":\"sjf\",\"guessed_at_any_width\":true},\n";
     assert!(text.contains(line) && text.contains("\"version\": 2"), "{text}");
     let read = Tree::from_json(&text).unwrap();
-    assert_eq!((read.wide_gangs(), read.to_json()), (Some(&wide(true)), text.clone()));
+    assert_eq!(
+        (read.wide_gangs(), read.to_json()),
+        (Some(&wide(true)), text.clone())
+    );
     assert!(
         tree.to_text().contains(
             "\nGuard: gpu-time-reserve (sjf where run times are guessed, at any width) decides where jobs have more than 2 nodes, or \
@@ -155,8 +158,16 @@ fn a_file_says_what_decides_wide_gangs_and_refuses_what_cannot() {
         ("\":2.0,\"gpus", "\":1000.5,\"gpus", "at most 1000"),
         ("\":0.25", "\":1.25", "wide_gangs.gpus_part = 1.25"),
         ("\"sjf\"", "\"sjff\"", "sjff"),
-        ("\"gpu-time-reserve\"", "\"tree\"", "wide_gangs = {\"policy\":\"tree\""),
-        ("\"guessed\":", "\"guesed\":", "wide_gangs: unknown field `guesed`"),
+        (
+            "\"gpu-time-reserve\"",
+            "\"tree\"",
+            "wide_gangs = {\"policy\":\"tree\"",
+        ),
+        (
+            "\"guessed\":",
+            "\"guesed\":",
+            "wide_gangs: unknown field `guesed`",
+        ),
         ("at_any_width\":true", "at_any_width\":1", "wide_gangs: "),
     ] {
         let said = Tree::from_json(&text.replace(from, to)).unwrap_err().to_string();
@@ -169,7 +180,10 @@ fn wide_gangs_are_left_to_a_heuristic_which_says_so() {
     let mut cluster = cluster_of(&ClusterSpec::uniform(4, 8, 4));
     let tree = small_tree().with_wide_gangs(Some(wide(true))).unwrap();
     submit(&mut cluster, 8, 100.0);
-    assert_eq!((tree.decider(&cluster), tree.aside(&cluster, "mine")), (None, None));
+    assert_eq!(
+        (tree.decider(&cluster), tree.aside(&cluster, "mine")),
+        (None, None)
+    );
     submit(&mut cluster, 9, 100.0);
     assert_eq!(tree.decider(&cluster), Some("gpu-time-reserve"));
     assert_eq!(

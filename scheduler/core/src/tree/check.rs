@@ -1,7 +1,7 @@
 //! What makes nodes a tree, and the one order in which they are kept.
 
-use super::file::json;
 use super::error::{KeyError, NodeError, TreeError};
+use super::file::json;
 use super::{MAX_DEPTH, MAX_NODES, Node};
 use crate::actions::{ActionKind, ActionSet};
 use crate::features::{FeatureSchema, Group};

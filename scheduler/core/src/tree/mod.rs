@@ -76,8 +76,8 @@ use crate::estimate::Provenance;
 use crate::features::{Feature, FeatureSchema};
 use crate::guards::Guards;
 use crate::key_weight::KeyWeight;
-use crate::wide_gangs::WideGangs;
 use crate::policy::{Needs, TieKey};
+use crate::wide_gangs::WideGangs;
 
 /// What a policy file says beside its nodes.
 #[derive(Clone, Debug, PartialEq)]
@@ -282,10 +282,7 @@ impl Tree {
     /// Whether its file holds anything for its deployment: fallback, what decides wide gangs, golden vectors or visits.
     #[must_use]
     pub fn is_sealed(&self) -> bool {
-        self.fallback.is_some()
-            || self.wide_gangs.is_some()
-            || self.golden.is_some()
-            || self.visits.is_some()
+        self.fallback.is_some() || self.wide_gangs.is_some() || self.golden.is_some() || self.visits.is_some()
     }
 
     /// All nodes; the root is first, every child comes after its parent.

@@ -161,7 +161,7 @@ fn a_file_says_what_decides_wide_gangs_and_refuses_what_cannot() {
         (
             "\"gpu-time-reserve\"",
             "\"tree\"",
-            "wide_gangs = {\"policy\":\"tree\"",
+            "wide_gangs = tree (sjf where",
         ),
         (
             "\"guessed\":",

@@ -1,7 +1,6 @@
 //! What makes nodes a tree, and the one order in which they are kept.
 
 use super::error::{KeyError, NodeError, TreeError};
-use super::file::json;
 use super::{MAX_DEPTH, MAX_NODES, Node};
 use crate::actions::{ActionKind, ActionSet};
 use crate::features::{FeatureSchema, Group};
@@ -65,7 +64,7 @@ pub(super) fn gpu_types_max(most: u32, fallback: Option<&str>) -> Result<(), Tre
 pub(super) fn wide_gangs(wide: &WideGangs) -> Result<(), TreeError> {
     wide.check().map_err(|problem| TreeError::Value {
         key: "wide_gangs",
-        value: json(wide),
+        value: wide.to_string(),
         allowed: problem.to_string(),
     })
 }

@@ -47,6 +47,7 @@ struct Header {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+/// What may be absent came with version 2, unless another is said.
 struct Document {
     #[serde(rename = "format")]
     _format: String,
@@ -63,20 +64,15 @@ struct Document {
     reads: Option<Vec<String>>,
     name: String,
     tie_key: TieKey,
-    /// From version 2 on; absent = none.
     #[serde(default)]
     key_weights: Option<Vec<FileKeyWeight>>,
     needs: WrittenNeeds,
-    /// From version 2 on; absent = none.
     #[serde(default)]
     guards: Option<Guards>,
-    /// From version 2 on; absent = none.
     #[serde(default, deserialize_with = "sealed::fallback")]
     fallback: Option<String>,
-    /// From version 2 on; absent = any number.
     #[serde(default, deserialize_with = "sealed::gpu_types_max")]
     gpu_types_max: Option<u32>,
-    /// From version 2 on; absent = none.
     #[serde(default, deserialize_with = "sealed::wide_gangs")]
     wide_gangs: Option<WideGangs>,
     estimates: Vec<Provenance>,
@@ -88,13 +84,10 @@ struct Document {
     #[serde(default)]
     thresholds_hash: Option<String>,
     nodes: Vec<FileNode>,
-    /// From version 2 on; absent = none.
     #[serde(default)]
     certificates: Option<FileCertificates>,
-    /// From version 2 on; absent = none.
     #[serde(default, deserialize_with = "sealed::golden")]
     golden: Option<FileGolden>,
-    /// From version 2 on; absent = none.
     #[serde(default, deserialize_with = "sealed::visits")]
     visits: Option<FileVisits>,
 }

@@ -158,11 +158,7 @@ fn a_file_says_what_decides_wide_gangs_and_refuses_what_cannot() {
         ("\":2.0,\"gpus", "\":1000.5,\"gpus", "at most 1000"),
         ("\":0.25", "\":1.25", "wide_gangs.gpus_part = 1.25"),
         ("\"sjf\"", "\"sjff\"", "sjff"),
-        (
-            "\"gpu-time-reserve\"",
-            "\"tree\"",
-            "wide_gangs = tree (sjf where",
-        ),
+        ("\"gpu-time-reserve\"", "\"tree\"", "wide_gangs = tree (sjf where"),
         (
             "\"guessed\":",
             "\"guesed\":",

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use pleach_experiments::evaluate::flag_values;
 
-use super::{ForceFlag, ReportFlags, WideGangsFlags};
+use super::{ForceFlag, ReportFlags};
 
 /// What decides where gangs are wide or run times guessed, and no other type, size or cores is there to choose.
 #[derive(Args, Clone, Debug)]

@@ -139,9 +139,9 @@ fn a_guarded_tree_has_the_schedule_of_the_rule_on_wide_gangs_and_under_guesses()
     let everywhere = shipped.clone().with_wide_gangs(Some(narrow)).unwrap();
     let alone = shipped.clone().with_wide_gangs(None).unwrap();
     let mut list = list(8, 5);
-    // Four times as fast as they can be served.
+    // Almost at once, so that there is a queue to order.
     for job in &mut list.jobs {
-        job.submit = Time(job.submit.0 / 20);
+        job.submit = Time(job.submit.0 / 500);
         job.num_gpus = job.num_gpus.min(32);
     }
     let finished = |policy: &mut dyn Policy, estimates: EstimateModel| -> Vec<f64> {

@@ -22,7 +22,8 @@ pub fn without_leaf(tree: &Tree, place: usize) -> Result<Option<Tree>, TreeError
     let smaller = Tree::over(tree.schema(), tree.meta().clone(), &kept)?
         .with_guards(tree.guards())?
         .with_fallback(tree.fallback().map(str::to_owned))?
-        .with_gpu_types_max(tree.gpu_types_max())?;
+        .with_gpu_types_max(tree.gpu_types_max())?
+        .with_wide_gangs(tree.wide_gangs().cloned())?;
     Ok(Some(smaller))
 }
 

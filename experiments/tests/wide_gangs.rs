@@ -5,11 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
+use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_env::{SimConfig, simulate};
 use pleach_network::{LearnedPolicy, TrainedNetwork};
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass};
-use pleach_scheduler::{Policy, Time, heuristics};
+use pleach_scheduler::tree::{Tree, TreePolicy};
+use pleach_scheduler::{Policy, Time, WideGangs, heuristics};
 
 const NUM_JOBS: usize = 200;
 const LOAD: f64 = 0.2;
@@ -121,4 +123,46 @@ fn on_an_idle_cluster_of_wide_gangs_no_reference_network_is_worse_than_the_best_
             }
         }
     }
+}
+
+/// On wide gangs the guarded tree has the rule's schedule to the bit, known or guessed, and a schedule of its own without its guard.
+#[test]
+fn a_guarded_tree_has_the_schedule_of_the_rule_on_wide_gangs_and_under_guesses() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../checkpoints/reference/Synergy-v1-tree.json");
+    let shipped = Tree::load(&path).unwrap();
+    let own = shipped.wide_gangs().cloned().unwrap();
+    assert!(own.guessed_at_any_width);
+    let narrow = WideGangs {
+        gpus_part: Some(0.01),
+        ..own
+    };
+    let everywhere = shipped.clone().with_wide_gangs(Some(narrow)).unwrap();
+    let alone = shipped.clone().with_wide_gangs(None).unwrap();
+    let mut list = list(8, 5);
+    // Almost at once, so that there is a queue to order.
+    for job in &mut list.jobs {
+        job.submit = Time(job.submit.0 / 500);
+        job.num_gpus = job.num_gpus.min(32);
+    }
+    let finished = |policy: &mut dyn Policy, estimates: EstimateModel| -> Vec<f64> {
+        let config = SimConfig {
+            estimates,
+            ..SimConfig::default()
+        };
+        let result = simulate(&list, &config, policy).unwrap();
+        result.jobs.iter().map(|job| job.finish_s).collect()
+    };
+    let of = |tree: &Tree, estimates| finished(&mut TreePolicy::new(tree.clone()), estimates);
+    for (tree, rule, estimates) in [
+        (&everywhere, "gpu-time-reserve", EstimateModel::Oracle),
+        (&shipped, "gpu-time", EstimateModel::HISTORY),
+    ] {
+        let by_rule = finished(heuristics::by_name(rule).unwrap().as_mut(), estimates);
+        assert_eq!(of(tree, estimates), by_rule, "{rule}");
+        assert_ne!(of(&alone, estimates), by_rule, "{rule}");
+    }
+    assert_eq!(
+        of(&shipped, EstimateModel::Oracle),
+        of(&alone, EstimateModel::Oracle)
+    );
 }

@@ -18,11 +18,11 @@ use serde_json::{Value, json};
 
 const CHECKER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/check_certificates");
 const TREES: [&str; 7] = [
-    "checkpoints/reference/Elastic-v1-tree.json",
-    "checkpoints/reference/GavelMulti-v1-tree.json",
-    "checkpoints/reference/GavelShare-v1-tree.json",
-    "checkpoints/reference/HeliosTenants-v1-tree.json",
-    "checkpoints/reference/PhillyShare-v1-tree.json",
+    "tests/trees/Elastic-v1-tree.json",
+    "tests/trees/GavelMulti-v1-tree.json",
+    "tests/trees/GavelShare-v1-tree.json",
+    "tests/trees/HeliosTenants-v1-tree.json",
+    "tests/trees/PhillyShare-v1-tree.json",
     "checkpoints/reference/Synergy-v1-tree.json",
     "tests/trees/PhillyGang-v1-tree.json",
 ];

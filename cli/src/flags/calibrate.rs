@@ -7,6 +7,18 @@ use pleach_experiments::evaluate::flag_values;
 
 use super::{ForceFlag, ReportFlags};
 
+/// What decides where gangs are wide or run times guessed, and no other type, size or cores is there to choose.
+#[derive(Args, Clone, Debug)]
+pub struct WideGangsFlags {
+    /// Let gpu-time-reserve decide where the jobs that run and wait have more than so many nodes each in the mean, or with a second
+    /// number more than this part of all GPUs (8,0.1); gpu-time where run times are guessed
+    #[arg(long, value_name = "NODES", value_parser = flag_values::not_negative, value_delimiter = ',', num_args = 1)]
+    pub wide_gangs: Vec<f64>,
+    /// With --wide-gangs: gpu-time at any width where run times are guessed, for what learned with known ones
+    #[arg(long, requires = "wide_gangs")]
+    pub guessed: bool,
+}
+
 /// Chooses what decides while the queue is short: the network, or a heuristic in its place. A network learns what to do where jobs
 /// wait; on an almost empty cluster its habits can cost. Judged on lists as long as the environment's, twice as
 /// long, and at loads 0.6 and 0.3; reported on others. Two rules more can be written into the network besides, or alone.
@@ -26,10 +38,9 @@ pub struct CalibrateArgs {
     /// Let the network make unopposed starts: where no other job wants the GPUs it neither holds nor places a job looser than it could
     #[arg(long)]
     pub unopposed: bool,
-    /// Let gpu-time-reserve decide where the jobs that run and wait have more than so many nodes each in the mean, or with a second
-    /// number more than this part of all GPUs (8,0.1); gpu-time where run times are guessed
-    #[arg(long, value_name = "NODES", value_parser = flag_values::not_negative, value_delimiter = ',', num_args = 1)]
-    pub wide_gangs: Vec<f64>,
+    /// What decides where gangs are wide.
+    #[command(flatten)]
+    pub wide: WideGangsFlags,
     /// Try no standby: what the network has stays
     #[arg(long, conflicts_with_all = ["env", "lists", "seed", "json"])]
     pub no_standby: bool,

@@ -35,7 +35,7 @@ use clap::{ArgMatches, CommandFactory as _, Parser, Subcommand};
 /// Threads, at most, by flag or by variable.
 pub const THREADS_MAX: u16 = 1024;
 
-pub use calibrate::CalibrateArgs;
+pub use calibrate::{CalibrateArgs, WideGangsFlags};
 pub use check::CheckArgs;
 pub use cluster::ClusterArgs;
 pub use distill::{DistillArgs, DistillCommand, MonotoneFlag};

@@ -7,7 +7,7 @@ use clap::Args;
 use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::{SchedulingConfig, WorkloadSource};
 
-use super::{FormsFlag, SeedFlag};
+use super::{FormsFlag, SeedFlag, WideGangsFlags};
 
 /// Makes a tree ready to be deployed: puts certificates, golden vectors and the fallback into its file. Golden vectors are rows on and
 /// beside every threshold with what the tree says of them, as one hash: every reader of the file checks it. With --visits also how often
@@ -36,6 +36,9 @@ pub struct SealArgs {
     /// Most GPU types of a cluster on which the tree decides; on others its fallback does [default: what the file says]
     #[arg(long, value_name = "N", value_parser = flag_values::whole::<u32>(1..=64))]
     pub gpu_types_max: Option<u32>,
+    /// Where another than the tree decides [default: what the file says]
+    #[command(flatten)]
+    pub wide: WideGangsFlags,
     /// A guard: a job that has waited so long, 1min to 3years, comes before everything else [default: what the file says]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub overdue: Option<Duration>,

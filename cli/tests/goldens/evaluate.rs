@@ -17,7 +17,7 @@ fn comparisons_and_explanations_have_the_figures_that_they_had() {
     let folder = folder.path();
     for (place, file) in [
         ("checkpoints/reference", "GavelMulti-v1.ckpt"),
-        ("checkpoints/reference", "GavelMulti-v1-tree.json"),
+        ("tests/trees", "GavelMulti-v1-tree.json"),
         ("tests/trees", "PhillyGang-v1-tree.json"),
         ("checkpoints/reference", "index.json"),
     ] {

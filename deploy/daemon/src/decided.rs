@@ -39,7 +39,7 @@ pub(crate) fn leaves(
     point: &DecisionPoint<'_>,
     tree: Option<&TreePolicy>,
 ) -> Result<Option<Vec<u32>>, PolicyError> {
-    let Some(tree) = tree.filter(|policy| !policy.tree().steps_aside(point.cluster)) else {
+    let Some(tree) = tree.filter(|policy| policy.tree().decider(point.cluster).is_none()) else {
         return Ok(None);
     };
     let observation = &point.observation;

@@ -51,17 +51,8 @@ pub struct Loaded {
     pub name: String,
     /// What an operator should know of it; empty = nothing.
     pub warnings: Vec<String>,
-    /// Where it leaves clusters to another rule; none: it decides on all.
-    pub narrow: Option<Narrow>,
-}
-
-/// Up to where a policy decides itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Narrow {
-    /// The most GPU types of such a cluster.
-    pub gpu_types_max: u32,
-    /// The rule that decides on others.
-    pub other: String,
+    /// The rule to which a network leaves clusters of several GPU types; none: it decides on all.
+    pub of_several_types: Option<String>,
 }
 
 impl std::fmt::Debug for Loaded {
@@ -110,11 +101,14 @@ impl Loaded {
     /// Why it leaves a cluster to another rule, in words; none where it decides itself.
     #[must_use]
     pub fn aside(&self, cluster: &Cluster) -> Option<String> {
-        let (narrow, num) = (self.narrow.as_ref()?, cluster.num_types());
-        (num > narrow.gpu_types_max as usize).then(|| {
+        if let Some(tree) = &self.tree {
+            return tree.tree().aside(cluster, &self.name);
+        }
+        let (other, num) = (self.of_several_types.as_ref()?, cluster.num_types());
+        (num > 1).then(|| {
             format!(
-                "{} decides: the cluster has {num} GPU types, and {} was judged on {}",
-                narrow.other, self.name, narrow.gpu_types_max
+                "{other} decides: the cluster has {num} GPU types, and {} was judged on 1",
+                self.name
             )
         })
     }
@@ -170,17 +164,8 @@ impl Loaded {
             judged.check_in_daemons()?;
         }
         let tree = judged.tree_policy().cloned();
-        let narrow = match (tree.as_ref().map(TreePolicy::tree), judged.network_policy()) {
-            (Some(tree), _) => tree.gpu_types_max().map(|gpu_types_max| Narrow {
-                gpu_types_max,
-                other: tree.fallback().unwrap_or_default().to_owned(),
-            }),
-            (None, Some(network)) => network.one_type_only().map(|other| Narrow {
-                gpu_types_max: 1,
-                other: other.to_owned(),
-            }),
-            (None, None) => None,
-        };
+        let network = judged.network_policy();
+        let of_several_types = network.and_then(|network| network.one_type_only().map(str::to_owned));
         // A tree was checked.
         let missing = match judged.is_planner() || tree.is_some() || ordered.is_some() {
             true => ActionSet::NONE,
@@ -207,7 +192,7 @@ impl Loaded {
                 .chain(not_in_order(ordered, stops)?)
                 .collect(),
             tree,
-            narrow,
+            of_several_types,
         })
     }
 

@@ -160,13 +160,8 @@ mod tests {
     }
 
     fn reference(name: &str) -> Tree {
-        let folder = if name.starts_with("PhillyGang") {
-            "tests/trees"
-        } else {
-            "checkpoints/reference"
-        };
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-        Tree::load(format!("{root}/{folder}/{name}-tree.json").as_ref()).unwrap()
+        Tree::load(format!("{root}/tests/trees/{name}-tree.json").as_ref()).unwrap()
     }
 
     #[test]

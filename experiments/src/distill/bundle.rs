@@ -110,7 +110,7 @@ mod tests {
     fn tree() -> Tree {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../checkpoints/reference/GavelShare-v1-tree.json"
+            "/../tests/trees/GavelShare-v1-tree.json"
         );
         Tree::load(path.as_ref()).unwrap().with_golden()
     }

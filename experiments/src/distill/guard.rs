@@ -231,7 +231,7 @@ mod tests {
         let env = env_of("Pleach/HeliosTenants-v1", Some(120), Some(1.5)).unwrap();
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../checkpoints/reference/HeliosTenants-v1-tree.json"
+            "/../tests/trees/HeliosTenants-v1-tree.json"
         );
         let input = GuardInput {
             tree: Tree::load(path.as_ref()).unwrap(),

@@ -32,7 +32,7 @@ mod tests {
     fn a_tree_steps_aside_for_the_best_heuristic_or_the_order_beneath_it() {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../checkpoints/reference/GavelShare-v1-tree.json"
+            "/../tests/trees/GavelShare-v1-tree.json"
         );
         let tree = Tree::load(path.as_ref()).unwrap();
         for name in names() {

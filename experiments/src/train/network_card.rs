@@ -25,16 +25,7 @@ pub fn text(trained: &TrainedNetwork) -> String {
         let (policy, ratio) = (&standby.policy, standby.pending_gpus_ratio);
         format!("; {policy} decides while the queue asks for less than {ratio} x all GPUs")
     });
-    let wide_gangs = contract.wide_gangs.as_ref().map(|wide| {
-        let (policy, nodes) = (&wide.policy, wide.nodes_per_job);
-        let guessed = wide.guessed.as_ref().map(|name| format!(" ({name} where run times are guessed)"));
-        let part = wide.gpus_part.map(|part| format!(", or more than {:.0} % of all GPUs,", 100.0 * part));
-        format!(
-            "; {policy}{} decides where jobs have more than {nodes} nodes{} each in the mean and no other type, size or cores to choose",
-            guessed.unwrap_or_default(),
-            part.unwrap_or_default()
-        )
-    });
+    let wide_gangs = contract.wide_gangs.as_ref().map(|wide| format!("; {wide}"));
     let unopposed = if contract.unopposed_starts {
         "; makes unopposed starts"
     } else {

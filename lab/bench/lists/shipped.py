@@ -42,19 +42,25 @@ def rules(pleach, shares):
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         subprocess.run([pleach, "policies", "--json", file.name], check=True, capture_output=True)
         known = json.load(open(file.name))["policies"]
-    chooses = [one["name"] for one in known if one["kind"] == "policy" and "dealing" not in one["family"]]
+    left_out = ["dealing"] + ["sharing"] * (not shares)
+    chooses = [one["name"] for one in known if one["kind"] == "policy" and not any(word in one["family"] for word in left_out)]
     return chooses + ["conservative"] + (["sjf-ffs"] if shares else [])
 
 
 def evaluate(pleach, workload, policies, reference):
-    """Ratio of average JCT to the reference's with its interval, by policy."""
+    """Ratio of average JCT to the reference's with its interval, and of p99 waits of a second or more, by policy."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         words = [pleach, "evaluate", *workload, "--policy", ",".join(policies), "--reference", reference, "--json", file.name]
         ran = subprocess.run(words, capture_output=True, text=True)
         if ran.returncode:
             raise SystemExit(f"{shlex.join(words)}\n{ran.stderr}")
         found = json.load(open(file.name))["policies"]
-    return {name: one["ratio_vs_reference"] for name, one in found.items() if one["ratio_vs_reference"]}
+    waits_s = {name: max(one["p99_wait_s"], 1.0) for name, one in found.items()}
+    return {
+        name: {**one["ratio_vs_reference"], "p99_wait": waits_s[name] / waits_s[reference]}
+        for name, one in found.items()
+        if one["ratio_vs_reference"]
+    }
 
 
 def judge(pleach, workload, files, shares):
@@ -72,6 +78,7 @@ def main():
     parser.add_argument("--policies", help="names of files of checkpoints/reference, with commas [default: all]")
     parser.add_argument("--lists", type=int, default=12)
     parser.add_argument("--hard", action="store_true", help="the lists that are made here alone")
+    parser.add_argument("--idle", action="store_true", help="the policies' own tasks at load 0.3 alone")
     parser.add_argument("--guessed", action="store_true", help="with --hard: run times are guessed from ended jobs")
     parser.add_argument("--rules", action="store_true", help="rules in the place of shipped policies")
     parser.add_argument("--seed", type=int, default=770077)
@@ -83,7 +90,7 @@ def main():
     if args.rules:
         show_rules(args)
         return
-    print("| policy | list | best rule | over it |\n|---|---|---|---|")
+    print("| policy | list | best rule | over it | p99 wait |\n|---|---|---|---|---|")
     for task in sorted({task_of(file) for file in files} if not args.hard else ()):
         own, num_jobs = [file for file in files if task_of(file) == task], jobs_of(task)
         base = ["--workload", task, "--seed", str(args.seed)]
@@ -92,7 +99,11 @@ def main():
             "4x": [*base, "--seeds", str(args.lists // 2), "--num-jobs", str(4 * num_jobs)],
             "load 0.3": [*base, "--seeds", str(args.lists), "--load", "0.3"],
         }
+        if args.idle:
+            lists = {"load 0.3": lists["load 0.3"]}
         show(args.pleach, lists, own, "Share" in task)
+    if args.idle:
+        return
     with tempfile.TemporaryDirectory() as folder:
         paths = {kind: columns.made_lists(pathlib.Path(folder), kind, args.lists, args.seed, load) for kind, load in HARD.items()}
         for shares in (False, True):
@@ -131,7 +142,8 @@ def show(pleach, lists, files, shares):
         for name, ratio in sorted(found.items(), key=lambda one: -one[1]["mean"]):
             if name != best:
                 mark = " **" if ratio["low"] > LEVEL else ""
-                print(f"| `{name}` | {kind} | `{best}` | {ratio['mean']:.3f} [{ratio['low']:.3f}, {ratio['high']:.3f}]{mark} |", flush=True)
+                cell = f"{ratio['mean']:.3f} [{ratio['low']:.3f}, {ratio['high']:.3f}]{mark}"
+                print(f"| `{name}` | {kind} | `{best}` | {cell} | {ratio['p99_wait']:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -70,6 +70,7 @@ pub mod settings;
 pub mod tree;
 mod unopposed;
 mod watched;
+mod wide_gangs;
 
 pub use actions::{ActionKind, ActionSet};
 pub use cluster::decision::Decision;
@@ -92,3 +93,4 @@ pub use policy::{DecisionPoint, Policy};
 pub use rows::{Rows, Scorer};
 pub use tree::TreePolicy;
 pub use watched::Watched;
+pub use wide_gangs::WideGangs;

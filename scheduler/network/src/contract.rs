@@ -1,6 +1,7 @@
 //! What a network was trained to see and to choose among. A policy is only right about observations of that kind, so
 //! this travels in every file of a network.
 
+use pleach_scheduler::WideGangs;
 use pleach_scheduler::features::{FeatureSchema, View};
 use pleach_scheduler::observation::Spaces;
 use pleach_scheduler::policy::CandidateConfig;
@@ -60,25 +61,6 @@ pub struct Standby {
     pub policy: String,
     /// It decides while waiting jobs ask for fewer GPUs than so many times all; above 0, at most 100.
     pub pending_gpus_ratio: f64,
-}
-
-/// A heuristic that decides where gangs are wide: a network that met few of them waits for places for them. Only on clusters whose
-/// jobs can have nothing else than what they ask for, no other GPU type, size or cores; elsewhere such a heuristic knows too little.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WideGangs {
-    /// The heuristic's name.
-    pub policy: String,
-    /// It decides while the jobs that run and wait have more GPUs in the mean than so many nodes of mean size; above 0, at most
-    /// 1,000.
-    pub nodes_per_job: f64,
-    /// And while they have more in the mean than this part of all GPUs; above 0, at most 1. Gangs that are narrow elsewhere are wide
-    /// on a small cluster.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gpus_part: Option<f64>,
-    /// The heuristic that decides instead where run times are guessed: one that keeps reservations counts on them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub guessed: Option<String>,
 }
 
 impl Contract {

@@ -1,6 +1,7 @@
 //! What decides in place of a network: a heuristic while the queue is short, and one where gangs are wide.
 
-use pleach_scheduler::Cluster;
+use pleach_scheduler::policy::Policy as _;
+use pleach_scheduler::{Cluster, WideGangs};
 
 use crate::Error;
 use crate::contract::Contract;
@@ -12,19 +13,8 @@ use crate::prior::{Prior, PriorPolicy};
 pub(crate) struct Deputies {
     /// Below so many times all GPUs asked for.
     standby: Option<(PriorPolicy, f64)>,
-    wide_gangs: Option<Wide>,
-}
-
-/// What decides where gangs are wide.
-#[derive(Clone, Debug)]
-struct Wide {
-    policy: PriorPolicy,
-    /// Instead, where run times are guessed.
-    guessed: Option<PriorPolicy>,
-    /// Above so many nodes a job.
-    nodes_per_job: f64,
-    /// Above this part of all GPUs a job.
-    gpus_part: f64,
+    /// With those that it names.
+    wide_gangs: Option<(WideGangs, Vec<PriorPolicy>)>,
 }
 
 impl Deputies {
@@ -39,16 +29,9 @@ impl Deputies {
             Ok::<_, Error>((deputy(&standby.policy)?, ratio))
         });
         let wide_gangs = contract.wide_gangs.as_ref().map(|wide| {
-            // No job has more than all GPUs.
-            let (nodes_per_job, gpus_part) = (wide.nodes_per_job, wide.gpus_part.unwrap_or(1.0));
-            checked("wide_gangs.nodes_per_job", nodes_per_job, 1000.0)?;
-            checked("wide_gangs.gpus_part", gpus_part, 1.0)?;
-            Ok::<_, Error>(Wide {
-                policy: deputy(&wide.policy)?,
-                guessed: wide.guessed.as_deref().map(deputy).transpose()?,
-                nodes_per_job,
-                gpus_part,
-            })
+            wide.check()?;
+            let named: Result<_, Error> = wide.names().map(deputy).collect();
+            Ok::<_, Error>((wide.clone(), named?))
         });
         Ok(Deputies {
             standby: standby.transpose()?,
@@ -63,13 +46,12 @@ impl Deputies {
 
     /// What decides now, if not the network.
     pub(crate) fn of(&mut self, cluster: &Cluster) -> Option<&mut PriorPolicy> {
-        let wide = self.wide_gangs.as_mut().filter(|wide| wide.decides(cluster));
+        let wide = self.wide_gangs.as_mut().and_then(|(wide, named)| {
+            let name = wide.decider(cluster)?;
+            named.iter_mut().find(|policy| policy.name() == name)
+        });
         let standby = self.standby.as_mut().filter(|(_, ratio)| {
             (cluster.num_pending_gpus() as f64) < *ratio * f64::from(cluster.num_gpus())
-        });
-        let wide = wide.map(|wide| match &mut wide.guessed {
-            Some(guessed) if cluster.has_predicted() => guessed,
-            _ => &mut wide.policy,
         });
         wide.or(standby.map(|(policy, _)| policy))
     }
@@ -88,21 +70,6 @@ fn checked(key: &'static str, value: f64, most: f64) -> Result<(), Error> {
     }
 }
 
-impl Wide {
-    /// Whether the jobs that run and wait have more GPUs in the mean than a bound, where they can have nothing else.
-    fn decides(&self, cluster: &Cluster) -> bool {
-        if cluster.has_choice() {
-            return false;
-        }
-        let held_milli: u64 = cluster.tenants().iter().map(|tenant| tenant.used_milli).sum();
-        let gpus = held_milli as f64 / 1000.0 + cluster.num_pending_gpus() as f64;
-        let jobs = (cluster.num_running() + cluster.num_pending()) as f64;
-        let node_gpus = f64::from(cluster.num_gpus()) / cluster.nodes().len().max(1) as f64;
-        let of_nodes = self.nodes_per_job * node_gpus;
-        gpus > jobs * of_nodes.min(self.gpus_part * f64::from(cluster.num_gpus()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use pleach_scheduler::cluster_spec::{ClusterSpec, GpuTypeSpec, ModelClass, Resources};
@@ -110,7 +77,7 @@ mod tests {
     use pleach_scheduler::{Capabilities, ClassId, Estimate, Provenance, Submission, TenantId};
 
     use super::*;
-    use crate::contract::{Standby, WideGangs};
+    use crate::contract::Standby;
     use crate::fixtures::{PLAIN, trained};
 
     fn contract(standby: Option<(&str, f64)>, wide_gangs: Option<(&str, f64)>) -> Contract {
@@ -124,6 +91,7 @@ mod tests {
             nodes_per_job,
             gpus_part: None,
             guessed: None,
+            guessed_at_any_width: false,
         });
         contract
     }
@@ -200,6 +168,11 @@ mod tests {
         let guessed = cluster_told(1, &[8, 9], Provenance::Predicted);
         assert_eq!(who(&wide, &guessed), Some("gpu-time".into()));
         assert_eq!(who(&wide, &cluster(2, &[8, 9])), None);
+        let narrow = cluster_told(1, &[8, 8], Provenance::Predicted);
+        assert_eq!(who(&wide, &narrow), None);
+        wide.wide_gangs.as_mut().unwrap().guessed_at_any_width = true;
+        assert_eq!(who(&wide, &narrow), Some("gpu-time".into()));
+        assert_eq!(who(&wide, &cluster(1, &[8, 8])), None);
         wide.wide_gangs.as_mut().unwrap().gpus_part = Some(1.1);
         let said = Deputies::new(&wide).unwrap_err().to_string();
         assert!(

@@ -30,7 +30,7 @@ pub mod softmax;
 mod fixtures;
 
 pub use container::Container;
-pub use contract::{Contract, Standby, WideGangs};
+pub use contract::{Contract, Standby};
 pub use decision_batch::{DecisionBatch, DecisionRef, action_of, choice_of};
 pub use error::{SEE, SETTING_MAX, refused, unfit};
 pub use folding::{FeatureRanges, Watched, fold};

@@ -21,7 +21,7 @@ impl Numbers {
 pub fn tree() -> TreePolicy {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../checkpoints/reference/PhillyShare-v1-tree.json"
+        "/../../tests/trees/PhillyShare-v1-tree.json"
     );
     TreePolicy::new(Tree::load(path.as_ref()).unwrap())
 }
@@ -108,7 +108,7 @@ pub fn loaded(policy: Box<dyn Policy>) -> Loaded {
         decider: Decider::Policy(policy),
         tree: None,
         warnings: Vec::new(),
-        narrow: None,
+        of_several_types: None,
     }
 }
 

@@ -9,6 +9,7 @@ use crate::heuristics;
 use crate::key_weight::{KeyWeight, MAX_KEY_WEIGHTS};
 use crate::lens::Lens;
 use crate::policy::Needs;
+use crate::wide_gangs::WideGangs;
 
 /// Shortest and longest time after which a job may be overdue, s.
 const OVERDUE_S: (f64, f64) = (60.0, 1e8);
@@ -56,6 +57,15 @@ pub(super) fn gpu_types_max(most: u32, fallback: Option<&str>) -> Result<(), Tre
         key: "gpu_types_max",
         value: most.to_string(),
         allowed,
+    })
+}
+
+/// Refuses wide gangs that cannot be left to another.
+pub(super) fn wide_gangs(wide: &WideGangs) -> Result<(), TreeError> {
+    wide.check().map_err(|problem| TreeError::Value {
+        key: "wide_gangs",
+        value: wide.to_string(),
+        allowed: problem.to_string(),
     })
 }
 

@@ -105,7 +105,7 @@ impl TreePolicy {
             other_tier,
             parting: tree.parting(&rows.0, &rows.1),
             key: (tier == other_tier).then(|| self.key_words(point, (first, other))),
-            aside: tree.aside_in_words(point.cluster),
+            aside: tree.aside(point.cluster, "the tree"),
             guard: (!self.is_allowed(point, other))
                 .then(|| self.guard_in_words(point, other))
                 .flatten(),

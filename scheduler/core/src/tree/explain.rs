@@ -129,7 +129,7 @@ impl TreePolicy {
         let tiers = self.tree().tiers();
         let bare = Explanation {
             action: action(point.candidates, choice),
-            aside: self.tree().aside_in_words(point.cluster),
+            aside: self.tree().aside(point.cluster, "the tree"),
             leaf,
             score: scores[choice],
             tier: tier_of(scores[choice], &tiers),

@@ -29,6 +29,7 @@ use crate::features::FeatureSchema;
 use crate::guards::Guards;
 use crate::key_weight::KeyWeight;
 use crate::policy::TieKey;
+use crate::wide_gangs::WideGangs;
 
 /// What the key `format` says.
 pub const FORMAT: &str = "pleach-tree";
@@ -46,6 +47,7 @@ struct Header {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+/// What may be absent came with version 2, unless another is said.
 struct Document {
     #[serde(rename = "format")]
     _format: String,
@@ -62,19 +64,17 @@ struct Document {
     reads: Option<Vec<String>>,
     name: String,
     tie_key: TieKey,
-    /// From version 2 on; absent = none.
     #[serde(default)]
     key_weights: Option<Vec<FileKeyWeight>>,
     needs: WrittenNeeds,
-    /// From version 2 on; absent = none.
     #[serde(default)]
     guards: Option<Guards>,
-    /// From version 2 on; absent = none.
     #[serde(default, deserialize_with = "sealed::fallback")]
     fallback: Option<String>,
-    /// From version 2 on; absent = any number.
     #[serde(default, deserialize_with = "sealed::gpu_types_max")]
     gpu_types_max: Option<u32>,
+    #[serde(default, deserialize_with = "sealed::wide_gangs")]
+    wide_gangs: Option<WideGangs>,
     estimates: Vec<Provenance>,
     trained_by: std::collections::BTreeMap<String, serde_json::Value>,
     /// Up to version 2.
@@ -84,13 +84,10 @@ struct Document {
     #[serde(default)]
     thresholds_hash: Option<String>,
     nodes: Vec<FileNode>,
-    /// From version 2 on; absent = none.
     #[serde(default)]
     certificates: Option<FileCertificates>,
-    /// From version 2 on; absent = none.
     #[serde(default, deserialize_with = "sealed::golden")]
     golden: Option<FileGolden>,
-    /// From version 2 on; absent = none.
     #[serde(default, deserialize_with = "sealed::visits")]
     visits: Option<FileVisits>,
 }
@@ -199,6 +196,9 @@ impl Tree {
         if let Some(most) = self.gpu_types_max {
             put("gpu_types_max", json(&most));
         }
+        if let Some(wide) = &self.wide_gangs {
+            put("wide_gangs", json(wide));
+        }
         put("estimates", json(estimates));
         put("trained_by", json(trained_by));
         if version <= VERSION_OF_VIEWS {
@@ -251,6 +251,9 @@ impl Tree {
                 "{most} {}\n",
                 self.fallback.as_deref().unwrap_or_default()
             ));
+        }
+        if let Some(wide) = &self.wide_gangs {
+            digest.update(json(wide));
         }
         for term in &self.meta.key_weights {
             digest.update(format!("{} {}\n", self.feature(term.feature).name, term.weight));
@@ -390,6 +393,7 @@ impl Tree {
             sealed::refuse_in_version_1(&[
                 ("fallback", document.fallback.is_some()),
                 ("gpu_types_max", document.gpu_types_max.is_some()),
+                ("wide_gangs", document.wide_gangs.is_some()),
                 ("golden", claims.golden.is_some()),
                 ("visits", claims.visits.is_some()),
             ])?;
@@ -397,7 +401,8 @@ impl Tree {
         let tree = Tree::over(schema, meta, &nodes)?
             .with_guards(guards)?
             .with_fallback(document.fallback)?
-            .with_gpu_types_max(document.gpu_types_max)?;
+            .with_gpu_types_max(document.gpu_types_max)?
+            .with_wide_gangs(document.wide_gangs)?;
         Ok((tree, claims))
     }
 

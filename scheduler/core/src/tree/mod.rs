@@ -77,6 +77,7 @@ use crate::features::{Feature, FeatureSchema};
 use crate::guards::Guards;
 use crate::key_weight::KeyWeight;
 use crate::policy::{Needs, TieKey};
+use crate::wide_gangs::WideGangs;
 
 /// What a policy file says beside its nodes.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,6 +109,7 @@ pub struct Tree {
     /// Name of a heuristic.
     fallback: Option<String>,
     gpu_types_max: Option<u32>,
+    wide_gangs: Option<WideGangs>,
     golden: Option<Golden>,
     visits: Option<Visits>,
 }
@@ -155,6 +157,7 @@ impl Tree {
             certificates: Vec::new(),
             fallback: None,
             gpu_types_max: None,
+            wide_gangs: None,
             golden: None,
             visits: None,
         })
@@ -276,10 +279,10 @@ impl Tree {
         Ok(self)
     }
 
-    /// Whether its file holds anything for its deployment: fallback, golden vectors or visits.
+    /// Whether its file holds anything for its deployment: fallback, what decides wide gangs, golden vectors or visits.
     #[must_use]
     pub fn is_sealed(&self) -> bool {
-        self.fallback.is_some() || self.golden.is_some() || self.visits.is_some()
+        self.fallback.is_some() || self.wide_gangs.is_some() || self.golden.is_some() || self.visits.is_some()
     }
 
     /// All nodes; the root is first, every child comes after its parent.

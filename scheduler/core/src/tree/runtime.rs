@@ -186,8 +186,8 @@ impl Scorer for FlatTree {
 pub struct TreePolicy {
     tree: Tree,
     flat: FlatTree,
-    /// What decides on clusters that are left to the fallback.
-    ranking: Option<Ranking>,
+    /// What decides where it steps aside.
+    rankings: Vec<Ranking>,
     /// Columns that it asks for.
     columns: ColumnSet,
 }
@@ -198,17 +198,17 @@ impl TreePolicy {
     pub fn new(tree: Tree) -> TreePolicy {
         TreePolicy {
             flat: FlatTree::of(&tree),
-            ranking: tree.ranking(),
+            rankings: tree.rankings(),
             columns: ColumnSet::ALL,
             tree,
         }
     }
 
     /// The same, which asks for no columns but those that it reads: for simulations by the thousand, whose observations nothing
-    /// else reads. It decides alike. A tree with guards or a fallback asks for all, because those read more.
+    /// else reads. It decides alike. A tree with guards, or that steps aside, asks for all, because those read more.
     #[must_use]
     pub fn sparing(mut self) -> TreePolicy {
-        if self.ranking.is_none() && self.tree.guards().is_none() {
+        if self.rankings.is_empty() && self.tree.guards().is_none() {
             let splits = self.flat.feature.iter();
             let weights = self.tree.meta().key_weights.iter();
             let read = splits.copied().chain(weights.map(|term| term.feature));
@@ -229,9 +229,9 @@ impl TreePolicy {
         &self.flat
     }
 
-    /// Whether this cluster is left to the fallback.
+    /// Whether another decides on this cluster.
     pub(super) fn steps_aside(&self, point: &DecisionPoint<'_>) -> bool {
-        self.tree.steps_aside(point.cluster)
+        self.tree.decider(point.cluster).is_some()
     }
 
     /// A candidate's features joined with the global ones.
@@ -287,8 +287,8 @@ impl Policy for TreePolicy {
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         let rows = point.observation.as_rows();
         self.flat.check(&rows, scores.len())?;
-        if self.steps_aside(&point)
-            && let Some(ranking) = &mut self.ranking
+        if let Some(name) = self.tree.decider(point.cluster)
+            && let Some(ranking) = self.rankings.iter_mut().find(|own| own.name() == name)
         {
             return aside::score(ranking, point, scores);
         }

@@ -58,9 +58,7 @@ impl Tree {
                  none of its jobs fits, GPUs are held back for one."
             )
         });
-        let aside = self.aside_line();
-        aside
-            .into_iter()
+        self.aside_lines()
             .chain(overdue)
             .chain(floor)
             .chain(stopped)

@@ -15,7 +15,7 @@ fn what_deals_is_made_of_what_chooses_among_candidates_and_of_no_planner() {
     assert_eq!(named.name(), "mine");
     let tree = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../checkpoints/reference/PhillyShare-v1-tree.json"
+        "/../../tests/trees/PhillyShare-v1-tree.json"
     );
     let tree = Door::CLUSTER.open(&format!("deal:{tree}")).unwrap().remove(0);
     assert!(tree.name().starts_with(DEALT) && tree.text().unwrap().contains("tier 1"));
@@ -88,7 +88,7 @@ fn an_unknown_policy_is_refused_with_the_allowed_set_and_a_guess() {
 fn runs_of_the_same_kind_are_named_by_their_folders() {
     let tree = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../checkpoints/reference/PhillyShare-v1-tree.json"
+        "/../../tests/trees/PhillyShare-v1-tree.json"
     );
     let root = tempfile::tempdir().unwrap();
     let put = |place: &str| {
@@ -176,7 +176,7 @@ fn a_folder_of_two_is_no_place_of_one_and_takes_no_label() {
     let reference = concat!(env!("CARGO_MANIFEST_DIR"), "/../../checkpoints/reference/");
     let root = tempfile::tempdir().unwrap();
     for (file, name) in [
-        ("PhillyShare-v1-tree.json", "tree.json"),
+        ("../../tests/trees/PhillyShare-v1-tree.json", "tree.json"),
         ("PhillyShare-v1.ckpt", "network.ckpt"),
     ] {
         std::fs::copy(format!("{reference}{file}"), root.path().join(name)).unwrap();

@@ -11,6 +11,7 @@ use crate::tree::Tree;
 use crate::tree::error::TreeError;
 use crate::tree::golden::Golden;
 use crate::tree::visits::Visits;
+use crate::wide_gangs::WideGangs;
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -127,6 +128,10 @@ pub(super) fn fallback<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Stri
 
 pub(super) fn gpu_types_max<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
     named("gpu_types_max", from)
+}
+
+pub(super) fn wide_gangs<'de, D: Deserializer<'de>>(from: D) -> Result<Option<WideGangs>, D::Error> {
+    named("wide_gangs", from)
 }
 
 /// Refuses keys that came with version 2: each with whether it is there.

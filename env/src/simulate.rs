@@ -290,7 +290,7 @@ impl Wakes {
             .next_of_jobs()
             .map_or(0.0, |next| next.since(now).as_secs_f64());
         Problem::refuse_if(
-            !(until_s <= WAKES_MAX * every_s),
+            until_s > WAKES_MAX * every_s,
             "run_time_s",
             format_args!("{until_s:.0} s more until a job comes or goes"),
             format_args!(

@@ -8,10 +8,9 @@ use pleach_experiments::evaluate::workload_source::env_of;
 use pleach_experiments::judge::{PartRow, markdown};
 use pleach_experiments::train::fine_tuning::network_at;
 use pleach_network::{LearnedPolicy, TrainedNetwork};
-use pleach_scheduler::WideGangs;
 
 use crate::commands::Context;
-use crate::flags::{CalibrateArgs, WideGangsFlags};
+use crate::flags::CalibrateArgs;
 use crate::progress::bars;
 
 /// Tries the standbys and writes the network with the best.
@@ -46,43 +45,12 @@ pub fn run(args: &CalibrateArgs, context: &mut Context<'_>) -> Result<(), Error>
 /// The network with the rules that the flags ask for.
 fn with_rules(mut network: TrainedNetwork, args: &CalibrateArgs) -> Result<TrainedNetwork, Error> {
     network.contract.unopposed_starts |= args.unopposed;
-    if let Some(wide) = wide_gangs(&args.wide)? {
+    if let Some(wide) = args.wide.wide_gangs.clone() {
         network.contract.wide_gangs = Some(wide);
     }
     // Refuses a bound that cannot be.
     LearnedPolicy::from_network(&network)?;
     Ok(network)
-}
-
-/// What the flags leave to others; none where they are absent.
-///
-/// # Errors
-/// More than two numbers, a bound out of its range.
-pub(crate) fn wide_gangs(flags: &WideGangsFlags) -> Result<Option<WideGangs>, Error> {
-    let (nodes_per_job, gpus_part) = match flags.wide_gangs[..] {
-        [] => return Ok(None),
-        [nodes] => (nodes, None),
-        [nodes, part] => (nodes, Some(part)),
-        _ => {
-            let given = format!("{} numbers", flags.wide_gangs.len());
-            return Err(Error::config(
-                "wide-gangs",
-                given,
-                "one number or two",
-                "For example 8,0.1.",
-            ));
-        }
-    };
-    let [policy, guessed] = WideGangs::MEASURED.map(str::to_owned);
-    let wide = WideGangs {
-        policy,
-        nodes_per_job,
-        gpus_part,
-        guessed: Some(guessed),
-        guessed_at_any_width: flags.guessed,
-    };
-    wide.check()?;
-    Ok(Some(wide))
 }
 
 /// Refuses a name that is not a checkpoint's.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pleach_experiments::evaluate::flag_values;
+use pleach_scheduler::WideGangs;
 
 use super::{ForceFlag, ReportFlags};
 
@@ -11,12 +12,35 @@ use super::{ForceFlag, ReportFlags};
 #[derive(Args, Clone, Debug)]
 pub struct WideGangsFlags {
     /// Let gpu-time-reserve decide where the jobs that run and wait have more than so many nodes each in the mean, or with a second
-    /// number more than this part of all GPUs (8,0.1); gpu-time where run times are guessed
-    #[arg(long, value_name = "NODES", value_parser = flag_values::not_negative, value_delimiter = ',', num_args = 1)]
-    pub wide_gangs: Vec<f64>,
-    /// With --wide-gangs: gpu-time at any width where run times are guessed, for what learned with known ones
-    #[arg(long, requires = "wide_gangs")]
-    pub guessed: bool,
+    /// number more than this part of all GPUs (8,0.1). Where run times are guessed gpu-time decides there, and at any width with the word
+    /// guessed (8,0.1,guessed)
+    #[arg(long, value_name = "NODES", value_parser = wide_gangs)]
+    pub wide_gangs: Option<WideGangs>,
+}
+
+/// Reads `NODES[,PART][,guessed]`.
+fn wide_gangs(text: &str) -> Result<WideGangs, String> {
+    let mut words: Vec<&str> = text.split(',').collect();
+    let guessed_at_any_width = words.pop_if(|word| *word == "guessed").is_some();
+    let numbers: Vec<f64> = words
+        .into_iter()
+        .map(flag_values::not_negative)
+        .collect::<Result<_, _>>()?;
+    let (nodes_per_job, gpus_part) = match numbers[..] {
+        [nodes] => (nodes, None),
+        [nodes, part] => (nodes, Some(part)),
+        _ => return Err("allowed are one number or two, and the word guessed: 8,0.1,guessed".into()),
+    };
+    let [policy, guessed] = WideGangs::MEASURED.map(str::to_owned);
+    let wide = WideGangs {
+        policy,
+        nodes_per_job,
+        gpus_part,
+        guessed: Some(guessed),
+        guessed_at_any_width,
+    };
+    wide.check().map_err(|error| error.to_string())?;
+    Ok(wide)
 }
 
 /// Chooses what decides while the queue is short: the network, or a heuristic in its place. A network learns what to do where jobs

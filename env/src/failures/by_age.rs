@@ -168,7 +168,7 @@ impl ByAge {
             let key = format!("outcomes.by_age.cancelled[{index}]");
             row.check_at(&key, "")?;
             let (hours, allowed) = (row.up_to_gpu_hours, "more than the row before");
-            Problem::refuse_if(!(hours > before), key + ".up_to_gpu_hours", hours, allowed, hint)?;
+            Problem::refuse_if(hours <= before, key + ".up_to_gpu_hours", hours, allowed, hint)?;
             before = hours;
         }
         Ok(())

@@ -6,7 +6,6 @@ use pleach_scheduler::{Guards, Problem, heuristics};
 
 use super::check::DrawnLists;
 use crate::commands::Context;
-use crate::commands::calibrate::wide_gangs;
 use crate::commands::export::forms;
 use crate::flags::SealArgs;
 use pleach_experiments::distill::bundle;
@@ -41,7 +40,7 @@ pub(super) fn run(args: &SealArgs, context: &mut Context<'_>) -> Result<(), Erro
     if args.gpu_types_max.is_some() {
         tree = tree.with_gpu_types_max(args.gpu_types_max).map_err(refused)?;
     }
-    if let Some(wide) = wide_gangs(&args.wide)? {
+    if let Some(wide) = args.wide.wide_gangs.clone() {
         tree = tree.with_wide_gangs(Some(wide)).map_err(refused)?;
     }
     if args.visits {
@@ -77,7 +76,7 @@ fn formula(args: &SealArgs, text: &str, context: &mut Context<'_>) -> Result<(),
     let of_trees = [
         ("fallback", args.fallback.is_some()),
         ("gpu-types-max", args.gpu_types_max.is_some()),
-        ("wide-gangs", !args.wide.wide_gangs.is_empty()),
+        ("wide-gangs", args.wide.wide_gangs.is_some()),
         ("visits", args.visits),
         ("bundle", args.bundle.is_some()),
     ];

@@ -99,7 +99,7 @@ impl Cluster {
     pub(in crate::cluster) fn check_name(&self, external: ExternalId) -> Result<(), Problem> {
         let taken = self.jobs.names.contains_key(&external);
         Problem::refuse_if(
-            !(!taken && external.own_number().is_none()),
+            taken || external.own_number().is_some(),
             "job",
             external,
             "a name that no job has which waits or runs, and not #NUMBER",
